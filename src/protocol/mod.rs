@@ -1,0 +1,1 @@
+//! The protocol itself: bytes in, values or bytes out.
