@@ -66,7 +66,11 @@ fn every_example_of_a_server_message_is_one() {
             "ReadResourceResultResponse" => "resources/read",
             // The schema has a server send it over stdio only.
             "CancelledNotification" => {
-                assert!(validate_server_message(&value).is_err(), "{}", file.display());
+                assert!(
+                    validate_server_message(&value).is_err(),
+                    "{}",
+                    file.display()
+                );
                 continue;
             }
             name if name.ends_with("Notification")
