@@ -197,6 +197,11 @@ impl Schema {
     }
 }
 
+/// Whether the schema defines what a request with this method results in.
+pub(crate) fn has_result(method: &str) -> bool {
+    schema().results.contains_key(method)
+}
+
 /// How many definitions back the checks above, for the test of this module: notifications, results, errors.
 pub(crate) fn known() -> (usize, usize, usize) {
     let schema = schema();

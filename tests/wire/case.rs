@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::json::Json;
-use crate::matches;
+use crate::sound;
 
 /// How long an exchange may take when its step does not say.
 const TIMEOUT_MS: u64 = 5000;
@@ -242,7 +242,7 @@ fn case(text: CaseText) -> Result<Case, String> {
             vec![step(text, String::new())?]
         }
     };
-    joined(&steps)?;
+    sound::joined(&steps)?;
     Ok(Case {
         id,
         why,
@@ -275,9 +275,9 @@ fn step(text: StepText, name: String) -> Result<Step, String> {
             timeout_ms,
             expect_none,
         } => {
-            request.check()?;
+            sound::request(&request)?;
             if let Some(expect) = &expect {
-                expect.check()?;
+                sound::expect(expect)?;
             }
             let due = match (expect, expect_none) {
                 (Some(_), true) => return Err("expect_none leaves nothing to expect".into()),
@@ -296,76 +296,6 @@ fn step(text: StepText, name: String) -> Result<Step, String> {
     }
 }
 
-/// Every join has something to wait for, and no background exchange with expectations goes unchecked.
-fn joined(steps: &[Step]) -> Result<(), String> {
-    let mut running: Vec<(&str, bool)> = Vec::new();
-    for step in steps {
-        match step {
-            Step::Sleep(_) => {}
-            Step::Exchange(exchange) => {
-                if let Some(name) = &exchange.background {
-                    let checked =
-                        !matches!(&exchange.due, Due::Answer(expect) if expect.is_empty());
-                    running.push((name, checked));
-                }
-            }
-            Step::Join(name) => {
-                let before = running.len();
-                running.retain(|(running, _)| running != name);
-                if running.len() == before {
-                    return Err(format!("nothing called {name:?} runs where it is joined"));
-                }
-            }
-        }
-    }
-    match running.iter().find(|(_, checked)| *checked) {
-        Some((name, _)) => Err(format!(
-            "{name:?} is never joined, so nobody would look at what it expects"
-        )),
-        None => Ok(()),
-    }
-}
-
-impl Request {
-    fn check(&self) -> Result<(), String> {
-        let forms = [
-            self.rpc.is_some(),
-            self.body.is_some(),
-            self.raw.is_some(),
-            self.raw_hex.is_some(),
-            self.repeat.is_some(),
-        ];
-        if forms.iter().filter(|form| **form).count() > 1 {
-            return Err("a request has one of rpc, body, raw, raw_hex and repeat".into());
-        }
-        if self.rpc.is_none() && (self.meta.is_some() || self.id.is_some() || self.notification) {
-            return Err("meta, id and notification change an rpc request".into());
-        }
-        if let Some((_, params)) = &self.rpc
-            && !matches!(params, Json::Object(_) | Json::Null)
-        {
-            return Err("the params of rpc are an object".into());
-        }
-        if self.chunked == Some(0) {
-            return Err("a chunk has at least one byte".into());
-        }
-        if !matches!(&self.meta, None | Some(Json::Object(_) | Json::Null)) {
-            return Err("meta is an object or null".into());
-        }
-        match &self.headers {
-            None => Ok(()),
-            Some(Json::Object(members))
-                if members
-                    .iter()
-                    .all(|(_, value)| header_lines(value).is_some()) =>
-            {
-                Ok(())
-            }
-            Some(_) => Err("request headers are texts, lists of texts or null".into()),
-        }
-    }
-}
-
 /// The values of a header in a request: none for null, which drops it.
 pub(crate) fn header_lines(value: &Json) -> Option<Vec<&str>> {
     match value {
@@ -376,94 +306,19 @@ pub(crate) fn header_lines(value: &Json) -> Option<Vec<&str>> {
     }
 }
 
-impl Expect {
-    fn is_empty(&self) -> bool {
-        format!("{self:?}") == format!("{:?}", Self::default())
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let patterns = [
-            &self.json,
-            &self.events,
-            &self.first,
-            &self.last,
-            &self.headers,
-        ];
-        for pattern in patterns.into_iter().flatten().chain(&self.each_event) {
-            matches::check_pattern(pattern)?;
-        }
-        match &self.headers {
-            None | Some(Json::Object(_)) => Ok(()),
-            Some(_) => Err("expected headers are an object".into()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse;
-
-    #[test]
-    fn a_case_that_proves_less_than_it_says_is_refused() {
-        let refused = [
-            ("[]", "no case"),
-            (
-                r#"[{"id":"a","why":"w","request":{},"expects":{}}]"#,
-                "unknown field",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{},"expect":{"statuses":200}}]"#,
-                "unknown field",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{"raw":"","body":1}}]"#,
-                "one of rpc",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{"raw":"","id":1}}]"#,
-                "rpc request",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{"raw_hex":"abc"}}]"#,
-                "not hexadecimal",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{"headers":{"A":1}}}]"#,
-                "headers are texts",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{},"expect":{"json":{"$exat":1}}}]"#,
-                "$exat",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{},"expect":{"json":{"$exact":1,"b":2}}}]"#,
-                "alone",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{},"expect":{"json":"~("}}]"#,
-                "regex",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{}},{"id":"a","why":"w","request":{}}]"#,
-                "twice",
-            ),
-            (
-                r#"[{"id":"a","why":"w","steps":[{"join":"x"}]}]"#,
-                "nothing called",
-            ),
-            (
-                r#"[{"id":"a","why":"w","steps":[{"background":"x","request":{},"expect":{"status":200}}]}]"#,
-                "never joined",
-            ),
-            (
-                r#"[{"id":"a","why":"w","request":{},"expect":{"status":200},"expect_none":true}]"#,
-                "nothing to expect",
-            ),
-            (r#"[{"id":"a","why":"w"}]"#, "a step is one of"),
-        ];
-        for (text, why) in refused {
-            let problem = parse(text).expect_err(text);
-            assert!(problem.contains(why), "{text}: {problem}");
+impl Request {
+    /// The method of the message, where the case gives one as JSON.
+    pub(crate) fn rpc_method(&self) -> Option<&str> {
+        match self {
+            Self {
+                rpc: Some((method, _)),
+                ..
+            } => Some(method),
+            Self {
+                body: Some(message),
+                ..
+            } => message.get("method").and_then(Json::as_str),
+            _ => None,
         }
     }
 }

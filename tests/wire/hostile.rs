@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::case::{self, Case};
-use crate::run;
+use crate::run::{self, Rules};
 use crate::run_cases;
 use crate::server::Target;
 
@@ -54,6 +54,10 @@ fn answer(mut socket: TcpStream) -> std::io::Result<()> {
             send(": quiet\n\n")?;
             send(result)?;
         }
+        "/typed" => send(&json(
+            "200 OK",
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#,
+        ))?,
         "/status" => send(&json("500 Internal Server Error", "{}"))?,
         "/string-id" => send(&json("200 OK", r#"{"id":"1"}"#))?,
         "/float-id" => send(&json("200 OK", r#"{"id":1.0}"#))?,
@@ -157,7 +161,11 @@ fn right_answers_hold() {
         ),
     ];
     for case in right {
-        assert_eq!(run::run(&target, &case[0]), [""; 0], "{case:?}");
+        assert_eq!(
+            run::run(&target, &case[0], Rules::None),
+            [""; 0],
+            "{case:?}"
+        );
     }
 }
 
@@ -301,7 +309,7 @@ fn wrong_answers_fail_for_the_right_reason() {
         ),
     ];
     for (path, expect, reason) in wrong {
-        let problems = run::run(&target, &exchange(path, expect)[0]);
+        let problems = run::run(&target, &exchange(path, expect)[0], Rules::None);
         assert!(
             problems.iter().any(|problem| problem.contains(reason)),
             "{path} {expect}: {problems:?}"
@@ -331,7 +339,11 @@ fn failures_in_steps_name_their_step() {
         ),
     ];
     for (steps, reason) in wrong {
-        let problems = run::run(&target, &cases(&format!(r#""steps":[{steps}]"#))[0]);
+        let problems = run::run(
+            &target,
+            &cases(&format!(r#""steps":[{steps}]"#))[0],
+            Rules::None,
+        );
         assert!(
             problems.len() == 1 && problems[0].starts_with(reason),
             "{steps}: {problems:?}"
@@ -357,7 +369,7 @@ fn all_failures_are_reported_and_a_dead_server_ends_the_run() {
     ))
     .expect("cases");
 
-    let report = run_cases("file", &cases, &target, || None);
+    let report = run_cases("file", &cases, &target, Rules::None, || None);
     assert_eq!((report.held, report.failed), (1, 3), "{}", report.text);
     for line in [
         "FAIL file/a  (reason of a)\n     status 200",
@@ -370,7 +382,7 @@ fn all_failures_are_reported_and_a_dead_server_ends_the_run() {
     }
 
     let mut left = 2;
-    let report = run_cases("file", &cases, &target, || {
+    let report = run_cases("file", &cases, &target, Rules::None, || {
         left -= 1;
         (left == 0).then(|| "the server ended: code 101".into())
     });
@@ -400,9 +412,57 @@ fn a_server_that_is_not_there_fails_the_case() {
     ))
     .expect("a URL");
     drop(listener);
-    let problems = run::run(&target, &exchange("/good", "{}")[0]);
+    let problems = run::run(&target, &exchange("/good", "{}")[0], Rules::None);
     assert!(
         problems.len() == 1 && problems[0].starts_with("no connection"),
         "{problems:?}"
+    );
+}
+
+#[test]
+fn every_message_meets_the_schema() {
+    let target = serve();
+    let step = |path: &str, method: &str| {
+        cases(&format!(
+            r#""request":{{"rpc":["{method}",{{}}],"path":"{path}"}},"expect":{{}}"#
+        ))
+    };
+    let wrong = [
+        (
+            "/good",
+            "x",
+            "body does not meet the schema: JSONRPCResultResponse",
+        ),
+        (
+            "/good-stream",
+            "x",
+            "events[0] does not meet the schema: JSONRPCNotification",
+        ),
+        (
+            "/typed",
+            "tools/list",
+            "body does not meet the schema: ListToolsResultResponse",
+        ),
+        (
+            "/null-data",
+            "x",
+            "body does not meet the schema: JSONRPCErrorResponse",
+        ),
+        (
+            "/surplus",
+            "x",
+            "neither a notification nor a result nor an error",
+        ),
+    ];
+    for (path, method, reason) in wrong {
+        let problems = run::run(&target, &step(path, method)[0], Rules::Protocol);
+        assert!(
+            problems.iter().any(|problem| problem.contains(reason)),
+            "{path}: {problems:?}"
+        );
+    }
+    assert_eq!(
+        run::run(&target, &step("/typed", "x")[0], Rules::Protocol),
+        [""; 0]
     );
 }

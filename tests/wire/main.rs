@@ -12,17 +12,22 @@ mod exchange;
 mod hostile;
 mod json;
 mod matches;
+mod protocol;
 mod request;
 mod response;
 mod run;
+#[path = "../support/schema.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod schema;
 mod server;
+mod sound;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::{env, fs};
 
 use case::Case;
-use run::Report;
+use run::{Report, Rules};
 use server::{Server, Target};
 
 /// A server that runs already; its counters are shared, so files take turns.
@@ -88,13 +93,13 @@ fn run_file(file: &str) {
         Ok(url) => {
             let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             let target = Target::parse(&url).unwrap_or_else(|problem| panic!("{URL}: {problem}"));
-            run_cases(file, &cases, &target, || None)
+            run_cases(file, &cases, &target, Rules::Protocol, || None)
         }
         Err(_) if cases.is_empty() => Report::default(),
         Err(_) => {
             let mut server = Server::start().unwrap_or_else(|problem| panic!("{problem}"));
             let target = server.target.clone();
-            run_cases(file, &cases, &target, || server.ended())
+            run_cases(file, &cases, &target, Rules::Protocol, || server.ended())
         }
     };
     let left_out = if only.is_empty() {
@@ -119,11 +124,12 @@ fn run_cases(
     file: &str,
     cases: &[Case],
     target: &Target,
+    rules: Rules,
     mut ended: impl FnMut() -> Option<String>,
 ) -> Report {
     let mut report = Report::default();
     for (n, case) in cases.iter().enumerate() {
-        let mut problems = run::run(target, case);
+        let mut problems = run::run(target, case, rules);
         let ended = ended();
         problems.extend(ended.clone());
         report.add(file, case, &problems);

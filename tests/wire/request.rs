@@ -213,7 +213,11 @@ mod tests {
             panic!("no request")
         };
         let request: Request = exchange.request;
-        String::from_utf8(bytes(&request, &Target::parse("http://h:1/mcp").unwrap())).unwrap()
+        String::from_utf8(bytes(
+            &request,
+            &Target::parse("http://127.0.0.1:1/mcp").unwrap(),
+        ))
+        .unwrap()
     }
 
     #[test]
@@ -225,7 +229,7 @@ mod tests {
             r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#,
         );
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: h:1\r\nContent-Length: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nContent-Length: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n\
              Mcp-Name: echo\r\n\r\n",
             body.len()
@@ -247,7 +251,7 @@ mod tests {
             r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":12,"io.modelcontextprotocol/logLevel":"info"}}}"#,
         );
         let head = format!(
-            "PUT /p HTTP/1.1\r\nHost: h:1\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\
+            "PUT /p HTTP/1.1\r\nHost: 127.0.0.1:1\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\
              MCP-Protocol-Version: 2026-07-28\r\nmcp-method: a\r\nmcp-method: b\r\n\r\n",
             body.len()
         );
@@ -262,7 +266,7 @@ mod tests {
     fn bodies_go_out_as_they_are_given() {
         let bare = |form: &str| sent(&format!(r#"{{"bare":true,{form}}}"#));
         let head = |headers: &str| {
-            format!("POST /mcp HTTP/1.1\r\nHost: h:1\r\n{headers}Connection: close\r\n\r\n")
+            format!("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\n{headers}Connection: close\r\n\r\n")
         };
         assert_eq!(bare(r#""raw":"{""#), head("Content-Length: 1\r\n") + "{");
         assert_eq!(
@@ -283,7 +287,7 @@ mod tests {
         );
         assert_eq!(
             bare(r#""method":"GET""#),
-            "GET /mcp HTTP/1.1\r\nHost: h:1\r\nConnection: close\r\n\r\n"
+            "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nConnection: close\r\n\r\n"
         );
     }
 }

@@ -7,11 +7,21 @@ use std::thread::{self, JoinHandle};
 use crate::case::{Case, Due, Exchange, Step};
 use crate::check;
 use crate::exchange::Running;
+use crate::protocol;
 use crate::response::Reply;
 use crate::server::Target;
 
 /// Shared by the cases that run beside one another; a case that wants the machine for itself holds it alone.
 static MACHINE: RwLock<()> = RwLock::new(());
+
+/// What holds for every reply besides its case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rules {
+    /// It consists of messages of the protocol.
+    Protocol,
+    /// Nothing: the server speaks another one.
+    None,
+}
 
 /// The outcome of a case file.
 #[derive(Debug, Default)]
@@ -39,7 +49,7 @@ impl Report {
 }
 
 /// Runs one case: everything about it that does not hold.
-pub(crate) fn run(target: &Target, case: &Case) -> Vec<String> {
+pub(crate) fn run(target: &Target, case: &Case, rules: Rules) -> Vec<String> {
     let (_shared, _alone);
     if case.alone {
         _alone = MACHINE
@@ -61,7 +71,7 @@ pub(crate) fn run(target: &Target, case: &Case) -> Vec<String> {
                     exchange.background.as_ref() == Some(name)
                 });
                 for (exchange, thread) in joined {
-                    bad.extend(judge(exchange, thread.join().ok()));
+                    bad.extend(judge(exchange, thread.join().ok(), rules));
                 }
             }
             Step::Exchange(exchange) => match Running::start(target, exchange) {
@@ -69,7 +79,7 @@ pub(crate) fn run(target: &Target, case: &Case) -> Vec<String> {
                 Ok(running) if exchange.background.is_some() => {
                     background.push((exchange, thread::spawn(move || running.finish())));
                 }
-                Ok(running) => bad.extend(judge(exchange, Some(running.finish()))),
+                Ok(running) => bad.extend(judge(exchange, Some(running.finish()), rules)),
             },
         }
     }
@@ -82,10 +92,16 @@ pub(crate) fn run(target: &Target, case: &Case) -> Vec<String> {
     bad
 }
 
-fn judge(exchange: &Exchange, reply: Option<Reply>) -> Vec<String> {
+fn judge(exchange: &Exchange, reply: Option<Reply>, rules: Rules) -> Vec<String> {
     let problems = match (&exchange.due, reply) {
         (_, None) => vec!["the check itself panicked".into()],
-        (Due::Answer(expect), Some(reply)) => check::problems(expect, &reply),
+        (Due::Answer(expect), Some(reply)) => {
+            let mut problems = check::problems(expect, &reply);
+            if let Rules::Protocol = rules {
+                problems.extend(protocol::problems(&exchange.request, &reply));
+            }
+            problems
+        }
         (Due::Nothing, Some(reply)) => reply
             .status
             .map(|status| format!("an answer came: {status}"))

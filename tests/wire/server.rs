@@ -32,12 +32,11 @@ impl Target {
             .strip_prefix("http://")
             .ok_or_else(|| format!("{url:?} is no http:// URL"))?;
         let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-        // A name may be made up in a test that never connects.
         let address = authority
             .to_socket_addrs()
-            .ok()
-            .and_then(|mut found| found.next());
-        let address = address.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+            .map_err(|error| format!("{url:?}: {error}"))?
+            .next()
+            .ok_or_else(|| format!("{url:?} has no address"))?;
         Ok(Self {
             address,
             authority: authority.into(),
@@ -206,7 +205,13 @@ mod tests {
             (target.address.port(), &*target.authority, &*target.path),
             (3000, "127.0.0.1:3000", "/mcp")
         );
-        assert!(Target::parse("https://127.0.0.1:3000/mcp").is_err());
+        for url in [
+            "https://127.0.0.1:3000/mcp",
+            "127.0.0.1:3000",
+            "http://127.0.0.1/mcp",
+        ] {
+            assert!(Target::parse(url).is_err(), "{url}");
+        }
     }
 
     #[cfg(unix)]
