@@ -252,19 +252,24 @@ fn case(text: CaseText) -> Result<Case, String> {
 }
 
 fn step(text: StepText, name: String) -> Result<Step, String> {
+    let alone = text.step.is_none()
+        && text.background.is_none()
+        && text.expect.is_none()
+        && text.timeout_ms.is_none()
+        && !text.expect_none;
     match text {
         StepText {
             sleep_ms: Some(ms),
             request: None,
             join: None,
             ..
-        } => Ok(Step::Sleep(Duration::from_millis(ms))),
+        } if alone => Ok(Step::Sleep(Duration::from_millis(ms))),
         StepText {
             join: Some(name),
             request: None,
             sleep_ms: None,
             ..
-        } => Ok(Step::Join(name)),
+        } if alone => Ok(Step::Join(name)),
         StepText {
             request: Some(request),
             join: None,
@@ -292,7 +297,10 @@ fn step(text: StepText, name: String) -> Result<Step, String> {
                 due,
             })))
         }
-        _ => Err("a step is one of request, sleep_ms and join".into()),
+        _ => Err(
+            "a step is one of request, sleep_ms and join; what else it has belongs to a request"
+                .into(),
+        ),
     }
 }
 

@@ -99,6 +99,9 @@ fn body(expect: &Expect, reply: &Reply, bad: &mut Vec<String>) {
 }
 
 fn events(expect: &Expect, reply: &Reply, bad: &mut Vec<String>) {
+    if reply.complete && reply.stream.is_within_event() {
+        bad.push("the stream ends within an event".into());
+    }
     let mut parsed = Vec::new();
     for event in &reply.stream.events {
         match Json::parse(event.data.as_bytes()) {
@@ -121,6 +124,9 @@ fn events(expect: &Expect, reply: &Reply, bad: &mut Vec<String>) {
             (Some(_), None) => bad.push("no event came".into()),
             (None, _) => {}
         }
+    }
+    if !expect.each_event.is_empty() && parsed.is_empty() {
+        bad.push("no event came".into());
     }
     for want in &expect.each_event {
         bad.extend(
@@ -150,6 +156,9 @@ fn increasing(events: &[Json], bad: &mut Vec<String>) {
     });
     match values.collect::<Option<Vec<f64>>>() {
         None => bad.push("a progress notification has no number".into()),
+        Some(values) if values.len() < 2 => {
+            bad.push("too few progress notifications to increase".into())
+        }
         Some(values) => {
             if let Some(pair) = values.windows(2).find(|pair| {
                 pair[0]

@@ -38,6 +38,11 @@ impl EventReader {
         }
     }
 
+    /// Whether the last event is not closed by a blank line; readers drop such a one.
+    pub(crate) fn is_within_event(&self) -> bool {
+        self.data.is_some() || !self.line.is_empty()
+    }
+
     fn line(&mut self, line: &str, now: Duration) {
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         match field {

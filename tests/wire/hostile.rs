@@ -85,6 +85,7 @@ fn answer(mut socket: TcpStream) -> std::io::Result<()> {
         "/backwards" => send(&(SSE.to_owned() + &progress(2) + &progress(2) + result))?,
         "/split-data" => send(&(SSE.to_owned() + "data: {\"id\":\n\ndata: 1}\n\n"))?,
         "/nul" => send(&(SSE.to_owned() + "data: 1\n\n\0"))?,
+        "/cut-event" => send(&(SSE.to_owned() + "data: 1\n\ndata: 2\n"))?,
         "/chatty" => send(&(SSE.to_owned() + &":\n\n".repeat(9) + result))?,
         "/endless" => {
             send(SSE)?;
@@ -291,6 +292,9 @@ fn wrong_answers_fail_for_the_right_reason() {
             r#"{"raw_lacks_hex":["00"]}"#,
             "must not hold the bytes [00]",
         ),
+        ("/cut-event", r#"{"event_count":1}"#, "ends within an event"),
+        ("/good", r#"{"each_event":["*"]}"#, "no event came"),
+        ("/missing", r#"{"increasing":true}"#, "too few progress"),
         (
             "/chatty",
             r#"{"max_comments":3}"#,

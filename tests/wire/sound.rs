@@ -157,6 +157,10 @@ mod tests {
                 "nothing to expect",
             ),
             (r#"[{"id":"a","why":"w"}]"#, "a step is one of"),
+            (
+                r#"[{"id":"a","why":"w","steps":[{"sleep_ms":1,"expect":{}}]}]"#,
+                "a step is one of",
+            ),
         ];
         for (text, why) in refused {
             let problem = parse(text).expect_err(text);
