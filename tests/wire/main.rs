@@ -76,9 +76,16 @@ fn every_case_file_is_read_and_run() {
         found, FILES,
         "name new case files in `files!` of tests/wire/main.rs"
     );
+    let only = env::var(ONLY).unwrap_or_default();
+    let mut matched = 0;
     for file in FILES {
-        load(file);
+        let cases = load(file);
+        matched += cases
+            .iter()
+            .filter(|case| is_named(file, case, &only))
+            .count();
     }
+    assert!(matched > 0, "no case has {ONLY}={only} in its name");
 }
 
 /// Runs a case file and panics with all of its failures.
@@ -87,7 +94,7 @@ fn run_file(file: &str) {
     let (cases, only) = (load(file), env::var(ONLY).unwrap_or_default());
     let (cases, left_out): (Vec<Case>, Vec<Case>) = cases
         .into_iter()
-        .partition(|case| format!("{file}/{}", case.id).contains(&only));
+        .partition(|case| is_named(file, case, &only));
 
     let report = match env::var(URL) {
         Ok(url) => {
@@ -141,6 +148,10 @@ fn run_cases(
         }
     }
     report
+}
+
+fn is_named(file: &str, case: &Case, word: &str) -> bool {
+    format!("{file}/{}", case.id).contains(word)
 }
 
 fn load(file: &str) -> Vec<Case> {
