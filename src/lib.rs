@@ -20,8 +20,10 @@ mod reply;
 mod request_body;
 mod running;
 mod service;
+mod shutdown;
 mod state;
 mod stream;
+pub mod subscriptions;
 mod trace;
 
 pub use body::ResponseBody;
@@ -45,6 +47,7 @@ pub use protocol::{
 pub use reply::{Deferred, Reply};
 pub use request_body::RequestBody;
 pub use service::McpChannelService;
+pub use shutdown::Shutdown;
 
 /// Notifications: as types, and what the protocol asks of them.
 pub mod notification {
@@ -54,6 +57,3 @@ pub mod notification {
         SubscriptionsAcknowledged, ToolListChanged,
     };
 }
-
-/// How many bytes may wait unsent in each stream, unless the layer is told otherwise.
-const DEFAULT_BUFFER_LIMIT: usize = 4 * 1024;
