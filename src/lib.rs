@@ -15,6 +15,8 @@ mod head;
 mod keep_alive;
 mod last_event;
 mod layer;
+#[cfg(all(test, mcp_loom))]
+mod model;
 mod protocol;
 mod reply;
 mod request_body;
