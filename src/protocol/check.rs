@@ -6,16 +6,17 @@ use std::fmt;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode, Uri};
 
-use super::accept::Accepts;
+pub(crate) use super::accept::Accepts;
 use super::codes;
 use super::envelope::{Envelope, MetaFields, Slot};
+pub(crate) use super::head::{Policy, check_head};
 use super::headers::{
     HeaderFault, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, decode, mirrored, single,
 };
 use super::id::{ProgressToken, RequestId};
 use super::json::{Kind, Text};
 use super::level::LogLevel;
-use super::message::{Message, Method};
+use super::message::{LISTEN, Message, Method};
 use super::meta::RequestMeta;
 use super::quote::quote;
 use super::rejection::Rejection;
@@ -35,6 +36,17 @@ pub(crate) fn too_large(limit: u64) -> Rejection {
         format!(
             "the body is larger than {limit} bytes: send less, or raise the server's `body_limit`"
         ),
+    )
+}
+
+/// A body that something around this layer found too large, by a limit that is not known here.
+pub(crate) fn too_large_for_another() -> Rejection {
+    Rejection::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        codes::INVALID_REQUEST,
+        "body too large",
+        "the body is larger than the server allows: send less, or raise the limit of the middleware \
+         around the MCP layer",
     )
 }
 
@@ -179,7 +191,7 @@ impl Check<'_> {
                 self.check_name(field, name)?;
             }
             self.check_meta(envelope)?;
-            if self.accepts == Accepts::JsonOnly && method == "subscriptions/listen" {
+            if self.accepts == Accepts::JsonOnly && method == LISTEN {
                 return Err(Rejection::new(
                     StatusCode::NOT_ACCEPTABLE,
                     codes::INVALID_REQUEST,
@@ -262,16 +274,16 @@ impl Check<'_> {
                 Ok(())
             };
         };
-        if let Some(version) = fields.protocol_version.text() {
-            if !version.is(self.text, header) {
-                return Err(header_mismatch(format!(
-                    "the `{shown}` header {} differs from \
+        if let Some(version) = fields.protocol_version.text()
+            && !version.is(self.text, header)
+        {
+            return Err(header_mismatch(format!(
+                "the `{shown}` header {} differs from \
                      `params._meta[\"io.modelcontextprotocol/protocolVersion\"]` {}: send the same \
                      version in both",
-                    quote(header),
-                    self.shown(version)
-                )));
-            }
+                quote(header),
+                self.shown(version)
+            )));
         }
         if SERVED_VERSIONS.contains(&header) {
             return Ok(());

@@ -11,6 +11,9 @@ use super::meta::RequestMeta;
 use super::raw::RawJson;
 use super::rpc_error::RpcError;
 
+/// The method that opens a subscription.
+pub(super) const LISTEN: &str = "subscriptions/listen";
+
 /// The JSON-RPC request or notification in the body of an HTTP request, validated.
 ///
 /// The layer puts it into the request's extensions. Cloning is cheap; while a clone lives, so does the
@@ -89,6 +92,11 @@ impl Message {
     /// Whether this is a notification, which gets no reply.
     pub fn is_notification(&self) -> bool {
         self.id.is_none()
+    }
+
+    /// Whether this is a request for a stream of change notifications.
+    pub(crate) fn is_subscription(&self) -> bool {
+        !self.is_notification() && self.method() == LISTEN
     }
 
     /// What the request is about, as the `Mcp-Name` header says too: `params.name` of `tools/call` and

@@ -140,9 +140,9 @@ impl RequestMeta {
         self.text(BAGGAGE)
     }
 
-    /// The URI that the request was sent to.
-    pub(crate) fn endpoint(&self) -> Option<&str> {
-        self.text(ENDPOINT)
+    /// The URI that the request was sent to; empty when it is not known.
+    pub(crate) fn endpoint(&self) -> &str {
+        self.text(ENDPOINT).unwrap_or_default()
     }
 
     /// For a client that takes no stream: there is nowhere to send progress and log messages.

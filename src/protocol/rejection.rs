@@ -1,4 +1,4 @@
-use bytes::BufMut;
+use bytes::Bytes;
 use http::StatusCode;
 
 use super::id::RequestId;
@@ -67,8 +67,10 @@ impl Rejection {
         self.reason
     }
 
-    /// Appends the JSON body of the response.
-    pub(crate) fn write_body(&self, out: &mut impl BufMut) {
-        self.error.write_response(self.id.as_ref(), out);
+    /// The body of the response.
+    pub(crate) fn to_json(&self) -> Bytes {
+        let mut json = Vec::with_capacity(256);
+        self.error.write_response(self.id.as_ref(), &mut json);
+        json.into()
     }
 }
