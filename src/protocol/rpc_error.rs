@@ -120,13 +120,6 @@ impl RpcError {
     }
 
     #[must_use]
-    /// Has the response carry a `Retry-After` of this many whole seconds.
-    #[must_use]
-    pub fn with_retry_after(mut self, after: std::time::Duration) -> Self {
-        let _ = after;
-        self
-    }
-
     pub(crate) fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         self.message = message.into();
         self
