@@ -5,16 +5,21 @@
 //!
 //!   --quick          a smoke run of less than a minute; its numbers mean nothing, and no file of the repository changes
 //!   --servers A,B    only these, in this order (bare, mcp-channel, axum-sse, rmcp, tower-mcp)
+//!   --instructions   count instructions, too (with valgrind)
 //!   --build-cost     measure the crates and the cold build, too (some minutes)
+//!   guard [--write]  nothing of this: compare the library's instructions and allocations with `benches/baseline.json`,
+//!                    and fail when one has risen by more than a tenth; or write that file anew
 //! ```
 
 mod build_cost;
 mod client;
+mod instructions;
 mod load;
 mod plan;
 mod plot;
 mod process;
 mod report;
+mod targets;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -32,17 +37,19 @@ const SERVERS: [(&str, &str); 5] =
 
 struct Options {
     quick: bool,
+    instructions: bool,
     build_cost: bool,
     servers: Vec<(&'static str, &'static str)>,
 }
 
 impl Options {
     fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, Error> {
-        let mut options = Options { quick: false, build_cost: false, servers: SERVERS.to_vec() };
+        let mut options = Options { quick: false, instructions: false, build_cost: false, servers: SERVERS.to_vec() };
         let mut arguments = arguments;
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--quick" => options.quick = true,
+                "--instructions" => options.instructions = true,
                 "--build-cost" => options.build_cost = true,
                 "--servers" => {
                     let names = arguments.next().ok_or("--servers needs names, for instance bare,mcp-channel")?;
@@ -55,7 +62,11 @@ impl Options {
                     };
                     options.servers = names.split(',').map(find).collect::<Result<_, _>>()?;
                 }
-                _ => return Err(format!("unknown option {argument:?}; there are --quick, --servers A,B and --build-cost").into()),
+                _ => {
+                    return Err(
+                        format!("unknown option {argument:?}; there are --quick, --servers A,B, --instructions and --build-cost").into()
+                    );
+                }
             }
         }
         Ok(options)
@@ -67,7 +78,13 @@ impl Options {
 }
 
 fn main() -> ExitCode {
-    let result = Options::parse(std::env::args().skip(1)).and_then(|options| run(&options));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["guard"] => guard(false),
+        ["guard", "--write"] => guard(true),
+        _ => Options::parse(arguments.into_iter()).and_then(|options| run(&options)),
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -75,6 +92,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn guard(write: bool) -> Result<(), Error> {
+    let (name, package) = SERVERS[1];
+    instructions::guard(&Server { name, binary: process::build(package)?, core: None }, write)
 }
 
 fn run(options: &Options) -> Result<(), Error> {
@@ -112,6 +134,17 @@ fn run(options: &Options) -> Result<(), Error> {
         eprintln!("measuring over sockets ({:.0} s so far)", start.elapsed().as_secs_f64());
         plan::sockets(&mut table, &servers, effort).await
     })?;
+    if options.instructions {
+        eprintln!("counting instructions");
+        table.section("Instructions, in process");
+        for (at, server) in servers.iter().enumerate() {
+            for (name, call, few, many) in instructions::COUNTED {
+                let counts = instructions::count(server, call, few, many)?;
+                let (label, units) = if name == "json" { ("a JSON reply", 1.0) } else { ("a frame of 1,000", 1e3) };
+                table.add(&format!("{name}.instructions"), label, Show::Ratio, at, counts.instructions / units);
+            }
+        }
+    }
     if options.build_cost {
         table.section("Build");
         for (at, cost) in costs {
@@ -125,7 +158,7 @@ fn run(options: &Options) -> Result<(), Error> {
 
 /// Prints the table, and writes it and the plot: to the repository after a full run of all servers, else below `target`.
 fn write(options: &Options, table: &Table, machine: &str) -> Result<(), Error> {
-    let markdown = format!("{machine}\n\n{}", table.markdown());
+    let markdown = format!("{machine}\n\n{}\n{}", table.markdown(), targets::markdown(table));
     println!("{markdown}");
     let place = if options.quick || options.servers.len() < SERVERS.len() { workspace().join("target") } else { workspace().join("..") };
     let bars = |id: &str, scale: f64| {

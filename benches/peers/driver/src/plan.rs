@@ -61,8 +61,8 @@ pub const QUICK: Effort = Effort {
     patience: Duration::from_millis(500),
 };
 
-const STREAM: Call = Call::Progress { steps: 1_000, message: 0, pause_ms: 0 };
-const ECHO: Call = Call::Echo { text: 5 };
+pub const STREAM: Call = Call::Progress { steps: 1_000, message: 0, pause_ms: 0 };
+pub const ECHO: Call = Call::Echo { text: 5 };
 
 /// The servers in the order of this round.
 fn turns(servers: usize, round: usize) -> impl Iterator<Item = usize> {
@@ -93,12 +93,13 @@ pub async fn in_process(table: &mut Table, servers: &[Server], effort: Effort) -
         for at in turns(servers.len(), round) {
             let server = &servers[at];
             let frames = |steps| Job::Exchange(Call::Progress { steps, message: 0, pause_ms: 0 });
-            slope(table, at, server, effort, "frames", "ns for one more frame", &[10, 100, 1_000, 10_000], frames, 1.0).await?;
+            slope(table, at, server, effort, "frames", "ns for one more frame", &[10, 100, 1_000, 10_000], frames, 1.0, Show::Ratio)
+                .await?;
             let bodies = |text| Job::Exchange(Call::Echo { text: text as usize });
-            slope(table, at, server, effort, "bodies", "ns for one more KiB to echo", SIZES, bodies, 1024.0).await?;
+            slope(table, at, server, effort, "bodies", "ns for one more KiB to echo", SIZES, bodies, 1024.0, Show::Plain).await?;
             // Ten frames, so that one more KiB in each is ten more in the stream.
             let large = |message| Job::Exchange(Call::Progress { steps: 10, message: message as usize, pause_ms: 0 });
-            slope(table, at, server, effort, "large", "ns for one more KiB in a frame", SIZES, large, 102.4).await?;
+            slope(table, at, server, effort, "large", "ns for one more KiB in a frame", SIZES, large, 102.4, Show::Plain).await?;
         }
     }
     for round in 0..effort.few {
@@ -131,6 +132,7 @@ async fn slope(
     sizes: &[u64],
     job: impl Fn(u64) -> Job,
     unit: f64,
+    show: Show,
 ) -> Result<(), Error> {
     let mut before: Option<(u64, f64)> = None;
     for &size in sizes {
@@ -138,7 +140,7 @@ async fn slope(
         if let Some((smaller, base)) = before {
             let number = |size: u64| crate::report::number(size as f64);
             let label = format!("{label}, from {} to {}", number(smaller), number(size));
-            table.add(&format!("{id}.{size}"), &label, Show::Ratio, at, (ns - base) / (size - smaller) as f64 * unit);
+            table.add(&format!("{id}.{size}"), &label, show, at, (ns - base) / (size - smaller) as f64 * unit);
         }
         before = Some((size, ns));
     }

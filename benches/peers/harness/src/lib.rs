@@ -26,7 +26,8 @@ pub use tower::BoxError as Error;
 /// Runs a server as its command line says:
 ///
 /// - `serve [CORE]` prints the port and serves until standard input ends;
-/// - `sample JOB MILLISECONDS [CORE]` calls the service in this process and prints a [`Sample`] as JSON.
+/// - `sample JOB MILLISECONDS [CORE]` calls the service in this process and prints a [`Sample`] as JSON;
+/// - `count CALL TIMES` makes so many exchanges in this process and prints the allocations of one.
 ///
 /// `bare` tells that the service reads no bodies and needs the call in the path.
 pub fn main<S, B>(bare: bool, make: impl FnOnce(Arc<Context>) -> S) -> ExitCode
@@ -67,7 +68,12 @@ where
             println!("{}", serde_json::to_string(&sample)?);
             Ok(())
         }
-        _ => Err("usage: serve [CORE] | sample JOB MILLISECONDS [CORE]".into()),
+        Some("count") if arguments.len() == 3 => {
+            let call = serde_json::from_str(&arguments[1])?;
+            println!("{}", sample::count(make, bare, call, arguments[2].parse()?)?);
+            Ok(())
+        }
+        _ => Err("usage: serve [CORE] | sample JOB MILLISECONDS [CORE] | count CALL TIMES".into()),
     }
 }
 

@@ -58,6 +58,37 @@ where
     })
 }
 
+/// Makes exactly so many exchanges, at most [`POOL`], for a tool that counts what they cost: the difference between two runs is
+/// the cost of the calls that one has more, since all requests are made in both. Returns the allocations of one exchange.
+pub(crate) fn count<S, B>(make: impl FnOnce(Arc<Context>) -> S, bare: bool, call: Call, calls: usize) -> Result<f64, BoxError>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Into<BoxError>,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    if calls == 0 || calls > POOL {
+        return Err(format!("from 1 to {POOL} exchanges can be counted, not {calls}").into());
+    }
+    crate::runtime()?.block_on(async {
+        let service = make(Arc::new(Context::new(false)));
+        let template = Template::new(call, bare);
+        let length = verified(&service, &template, &json!(wire::ID)).await?;
+        let mut requests: Vec<_> = (0..POOL).map(|_| template.request()).collect();
+        let before = allocations();
+        for request in requests.drain(..calls) {
+            if spend(&service, request).await? != length {
+                return Err(format!("{call:?}: a reply's length differs from the verified one's, {length}").into());
+            }
+        }
+        Ok((allocations().count - before.count) as f64 / calls as f64)
+    })
+}
+
+/// The most exchanges that [`count`] makes.
+const POOL: usize = 1_000;
+
 /// A request that is made again and again.
 struct Template {
     call: Call,
