@@ -127,6 +127,7 @@ fn run(options: &Options) -> Result<(), Error> {
     }
 
     let start = Instant::now();
+    let others = process::others_cpu()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         eprintln!("measuring in process");
@@ -134,6 +135,9 @@ fn run(options: &Options) -> Result<(), Error> {
         eprintln!("measuring over sockets ({:.0} s so far)", start.elapsed().as_secs_f64());
         plan::sockets(&mut table, &servers, effort).await
     })?;
+    let took = start.elapsed().as_secs_f64();
+    let busy = (process::others_cpu()? - others) / took * 100.0;
+    eprintln!("measured in {took:.0} s; other processes used {busy:.0} % of a core meanwhile");
     if options.instructions {
         eprintln!("counting instructions");
         table.section("Instructions, in process");
@@ -152,8 +156,8 @@ fn run(options: &Options) -> Result<(), Error> {
             table.add("build", "cold `cargo build`: seconds", Show::Plain, at, cost.seconds);
         }
     }
-    eprintln!("measured in {:.0} s", start.elapsed().as_secs_f64());
-    write(options, &table, &machine(cores)?)
+    let busy = if busy < 2.0 { String::new() } else { format!(" Other processes used {busy:.0} % of a core meanwhile.") };
+    write(options, &table, &format!("{}{busy}", machine(cores)?))
 }
 
 /// Prints the table, and writes it and the plot: to the repository after a full run of all servers, else below `target`.

@@ -36,7 +36,7 @@ pub struct Effort {
 }
 
 pub const FULL: Effort = Effort {
-    rounds: 5,
+    rounds: 7,
     few: 3,
     sample: Duration::from_millis(150),
     load: Duration::from_millis(700),

@@ -110,6 +110,22 @@ impl Running {
     }
 }
 
+/// Processor time that all others than this process and its ended children have used since the machine started, in seconds.
+/// Its growth tells how far a measurement was disturbed.
+pub fn others_cpu() -> Result<f64, Error> {
+    let numbers = |text: &str| text.split_whitespace().map(|number| number.parse::<f64>().unwrap_or(0.0)).collect::<Vec<_>>();
+    let all = std::fs::read_to_string("/proc/stat")?;
+    let all = numbers(all.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("/proc/stat has no sum")?);
+    let own = std::fs::read_to_string("/proc/self/stat")?;
+    // The second field, the name in brackets, may hold spaces.
+    let own = numbers(own.rsplit_once(')').ok_or("/proc/self/stat has no name")?.1);
+    // User, nice and system time of all; own user and system time, and the children's.
+    match (all.get(..3), own.get(11..15)) {
+        (Some(all), Some(own)) => Ok((all.iter().sum::<f64>() - own.iter().sum::<f64>()) / 100.0),
+        _ => Err("/proc/stat or /proc/self/stat is too short".into()),
+    }
+}
+
 /// The directory of this workspace.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the driver is a member")

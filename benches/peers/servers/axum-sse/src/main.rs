@@ -39,8 +39,8 @@ async fn endpoint(State(context): State<Arc<Context>>, Json(mut message): Json<V
         // The receiver is gone when the client is: then there is nobody left to tell.
         let _ = run(&context, &tool, id, token, arguments, sender).await;
     });
-    let events = ReceiverStream::new(receiver)
-        .map(|message| Ok::<_, Infallible>(Event::default().event("message").json_data(message).expect("a value serializes")));
+    let events =
+        ReceiverStream::new(receiver).map(|message| Ok::<_, Infallible>(Event::default().event("message").data(message.to_string())));
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 

@@ -1,5 +1,6 @@
 //! `tower-mcp`'s `HttpTransport` with the feature `protocol-2026-07-28`, as its own axum router. Tools take their raw
-//! arguments, so that no schema is checked; the rest is its default, which answers with JSON where that suffices.
+//! arguments, so that no schema is checked, and no result carries the server's name; the rest is its default, which
+//! answers with JSON where that suffices.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -68,5 +69,5 @@ fn router(shared: Arc<harness::Context>) -> McpRouter {
 }
 
 fn main() -> ExitCode {
-    harness::main(false, |context| HttpTransport::new(router(context)).into_router())
+    harness::main(false, |context| HttpTransport::new(router(context)).stamp_server_info(false).into_router())
 }
