@@ -119,9 +119,9 @@ pub fn others_cpu() -> Result<f64, Error> {
     let own = std::fs::read_to_string("/proc/self/stat")?;
     // The second field, the name in brackets, may hold spaces.
     let own = numbers(own.rsplit_once(')').ok_or("/proc/self/stat has no name")?.1);
-    // User, nice and system time of all; own user and system time, and the children's.
-    match (all.get(..3), own.get(11..15)) {
-        (Some(all), Some(own)) => Ok((all.iter().sum::<f64>() - own.iter().sum::<f64>()) / 100.0),
+    // User, nice, system and interrupt time of all; own user and system time, and the ended children's.
+    match (all.get(..7), own.get(11..15)) {
+        (Some(all), Some(own)) => Ok((all[..3].iter().chain(&all[5..7]).sum::<f64>() - own.iter().sum::<f64>()) / 100.0),
         _ => Err("/proc/stat or /proc/self/stat is too short".into()),
     }
 }
