@@ -1,0 +1,197 @@
+//! Request ids and progress tokens: a string or an integer, given back as it came.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::BufMut;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::value::RawValue;
+
+use super::encode::{has_separator, put_integer, put_json, put_string};
+use super::json::{Kind, Scanner, Text, Value};
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    /// An integer that is spelled as Rust would.
+    Integer(i64),
+    /// Canonical JSON: `-0`, digits past 64 bits, or a string with its quotes.
+    Json(Arc<str>),
+}
+
+impl Repr {
+    fn from_string(string: &str) -> Self {
+        let mut json = Vec::with_capacity(string.len() + 2);
+        put_string(&mut json, string);
+        Repr::Json(String::from_utf8_lossy(&json).into())
+    }
+
+    /// `None` when the value is neither a string nor an integer.
+    fn from_value(value: Value, text: &str) -> Option<Self> {
+        let json = value.span.of(text);
+        match value.kind {
+            Kind::String => {
+                let string = value.as_text()?;
+                if !string.escaped && !has_separator(json) {
+                    return Some(Repr::Json(json.into()));
+                }
+                Some(match string.decode(text) {
+                    Some(plain) => Repr::from_string(&plain),
+                    // Half of a surrogate pair has no other spelling.
+                    None => {
+                        let mut kept = Vec::with_capacity(json.len());
+                        put_json(&mut kept, json);
+                        Repr::Json(String::from_utf8_lossy(&kept).into())
+                    }
+                })
+            }
+            Kind::Number if json.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) => None,
+            Kind::Number => Some(match json.parse() {
+                Ok(integer) if json != "-0" => Repr::Integer(integer),
+                _ => Repr::Json(json.into()),
+            }),
+            _ => None,
+        }
+    }
+
+    fn as_i64(&self) -> Option<i64> {
+        match self {
+            Repr::Integer(integer) => Some(*integer),
+            Repr::Json(json) => json.parse().ok(),
+        }
+    }
+
+    fn as_str(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Repr::Json(json) if json.starts_with('"') => string_of(json)?.decode(json),
+            _ => None,
+        }
+    }
+
+    fn write_json(&self, out: &mut impl BufMut) {
+        match self {
+            Repr::Integer(integer) => put_integer(out, *integer),
+            Repr::Json(json) => out.put_slice(json.as_bytes()),
+        }
+    }
+}
+
+fn string_of(json: &str) -> Option<Text> {
+    Scanner::new(json).string().ok()
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Repr::Integer(integer) => integer.fmt(f),
+            Repr::Json(json) => f.pad(json),
+        }
+    }
+}
+
+impl Serialize for Repr {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Repr::Integer(integer) => serializer.serialize_i64(*integer),
+            Repr::Json(json) => match self.as_str() {
+                // serde_json would write the separators as they are, so only plain strings go here.
+                Some(Cow::Borrowed(plain)) => serializer.serialize_str(plain),
+                _ => serde_json::from_str::<&RawValue>(json)
+                    .map_err(serde::ser::Error::custom)?
+                    .serialize(serializer),
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Repr {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Scanner::new(raw.get())
+            .any()
+            .ok()
+            .and_then(|value| Repr::from_value(value, raw.get()))
+            .ok_or_else(|| D::Error::custom("expected a string or an integer"))
+    }
+}
+
+macro_rules! string_or_integer {
+    ($(#[$docs:meta])* $name:ident) => {
+        $(#[$docs])*
+        ///
+        /// It is given back exactly as it came: `1` and `"1"` differ, and integers keep every digit
+        /// however large they are. Cloning is cheap.
+        ///
+        /// `Display` shows the JSON text, a string with its quotes. Deserializing keeps all digits
+        /// and therefore works with serde_json alone.
+        #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Repr);
+
+        impl $name {
+            /// The integer, when it is one and fits into 64 bits.
+            pub fn as_i64(&self) -> Option<i64> {
+                self.0.as_i64()
+            }
+
+            /// The string, when it is one; `None` also for a string that is not Unicode because it
+            /// holds half of a surrogate pair.
+            ///
+            /// Borrowed unless it contains characters that JSON escapes.
+            pub fn as_str(&self) -> Option<Cow<'_, str>> {
+                self.0.as_str()
+            }
+
+            /// `None` when the value is neither a string nor an integer. A number written with a
+            /// fraction or an exponent is no integer.
+            pub(crate) fn from_json(value: Value, text: &str) -> Option<Self> {
+                Repr::from_value(value, text).map(Self)
+            }
+
+            /// Appends the JSON text, which holds no line end of any kind.
+            pub(crate) fn write_json(&self, out: &mut impl BufMut) {
+                self.0.write_json(out);
+            }
+        }
+
+        impl From<i64> for $name {
+            fn from(integer: i64) -> Self {
+                Self(Repr::Integer(integer))
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(string: &str) -> Self {
+                Self(Repr::from_string(string))
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(string: String) -> Self {
+                Self(Repr::from_string(&string))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+    };
+}
+
+string_or_integer! {
+    /// A request's id: a string or an integer that the client chose.
+    RequestId
+}
+
+string_or_integer! {
+    /// The token under which a client wants to hear of a request's progress: a string or an integer.
+    ProgressToken
+}

@@ -1,0 +1,592 @@
+//! A validating JSON scanner that allocates nothing.
+//!
+//! It checks the whole grammar of RFC 8259 and tells where values lie; it builds no tree. Nesting is
+//! bounded by [`MAX_DEPTH`] and costs no stack, so that a hostile document costs no more than its
+//! bytes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// How deeply arrays and objects may nest.
+///
+/// serde_json gives up at the same depth, counted from the value it is given: `params` lies one
+/// level deeper than the message, so whatever passes here can be deserialized there.
+pub(crate) const MAX_DEPTH: u32 = 128;
+
+/// What is wrong with a text that is not JSON, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JsonError {
+    at: usize,
+    what: &'static str,
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.what, self.at)
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    Bool,
+    Null,
+}
+
+impl Kind {
+    /// For messages: "is an array", "is null".
+    pub(crate) fn with_article(self) -> &'static str {
+        match self {
+            Kind::Object => "an object",
+            Kind::Array => "an array",
+            Kind::String => "a string",
+            Kind::Number => "a number",
+            Kind::Bool => "a boolean",
+            Kind::Null => "null",
+        }
+    }
+}
+
+/// Where a value lies in the text, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Span {
+    /// The value's text; empty when `text` is not the one that was scanned.
+    pub(crate) fn of(self, text: &str) -> &str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// Where a string lies, its quotes included, and whether it contains escapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) span: Span,
+    pub(crate) escaped: bool,
+}
+
+impl Text {
+    /// What stands between the quotes, escapes and all.
+    pub(crate) fn inner(self, text: &str) -> &str {
+        let quoted = self.span.of(text);
+        quoted
+            .get(1..quoted.len().saturating_sub(1))
+            .unwrap_or_default()
+    }
+
+    /// Whether this is the string `plain`, once unescaped.
+    pub(crate) fn is(self, text: &str, plain: &str) -> bool {
+        let inner = self.inner(text);
+        if self.escaped {
+            code_points(inner).eq(plain.chars().map(u32::from))
+        } else {
+            inner == plain
+        }
+    }
+
+    /// The unescaped string; `None` when it holds half of a surrogate pair.
+    pub(crate) fn decode(self, text: &str) -> Option<Cow<'_, str>> {
+        let inner = self.inner(text);
+        if self.escaped {
+            code_points(inner)
+                .map(char::from_u32)
+                .collect::<Option<String>>()
+                .map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(inner))
+        }
+    }
+
+    /// The unescaped code points; half of a surrogate pair stands for itself.
+    pub(crate) fn code_points(self, text: &str) -> CodePoints<'_> {
+        code_points(self.inner(text))
+    }
+}
+
+/// A value of any kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Value {
+    pub(crate) kind: Kind,
+    pub(crate) span: Span,
+    escaped: bool,
+}
+
+impl Value {
+    pub(crate) fn as_text(self) -> Option<Text> {
+        (self.kind == Kind::String).then_some(Text {
+            span: self.span,
+            escaped: self.escaped,
+        })
+    }
+}
+
+pub(crate) fn code_points(inner: &str) -> CodePoints<'_> {
+    CodePoints { rest: inner }
+}
+
+/// See [`Text::code_points`].
+#[derive(Clone, Debug)]
+pub(crate) struct CodePoints<'a> {
+    rest: &'a str,
+}
+
+impl CodePoints<'_> {
+    fn unit(&mut self) -> Option<u32> {
+        let (digits, rest) = self.rest.split_at_checked(4)?;
+        self.rest = rest;
+        u32::from_str_radix(digits, 16).ok()
+    }
+}
+
+impl Iterator for CodePoints<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let mut chars = self.rest.chars();
+        let first = chars.next()?;
+        if first != '\\' {
+            self.rest = chars.as_str();
+            return Some(first.into());
+        }
+        let escape = chars.next()?;
+        self.rest = chars.as_str();
+        Some(match escape {
+            'b' => 0x08,
+            'f' => 0x0c,
+            'n' => 0x0a,
+            'r' => 0x0d,
+            't' => 0x09,
+            'u' => {
+                let high = self.unit()?;
+                if !(0xd800..0xdc00).contains(&high) {
+                    return Some(high);
+                }
+                let mut ahead = self.clone();
+                ahead.rest = match ahead.rest.strip_prefix("\\u") {
+                    Some(rest) => rest,
+                    None => return Some(high),
+                };
+                match ahead.unit() {
+                    Some(low) if (0xdc00..0xe000).contains(&low) => {
+                        *self = ahead;
+                        0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)
+                    }
+                    _ => high,
+                }
+            }
+            other => other.into(),
+        })
+    }
+}
+
+/// Reads a JSON text from front to back.
+#[derive(Clone, Debug)]
+pub(crate) struct Scanner<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    depth: u32,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            depth: 0,
+        }
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The kind of the value that comes next; nothing is consumed but white space.
+    pub(crate) fn kind(&mut self) -> Result<Kind, JsonError> {
+        self.skip_space();
+        Ok(match self.peek() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b'-' | b'0'..=b'9') => Kind::Number,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') => Kind::Null,
+            _ => return Err(self.error("expected a value")),
+        })
+    }
+
+    /// Validates and skips one value, whatever it is.
+    pub(crate) fn value(&mut self) -> Result<Span, JsonError> {
+        self.skip_space();
+        let start = self.at;
+        let outside = self.depth;
+        // One bit a level, the innermost lowest: set for an object.
+        let mut objects = 0u128;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.string_body()?;
+                }
+                Some(b'{') => {
+                    self.enter()?;
+                    self.skip_space();
+                    if self.peek() != Some(b'}') {
+                        objects = objects << 1 | 1;
+                        self.name()?;
+                        self.skip_space();
+                        continue;
+                    }
+                    self.leave();
+                }
+                Some(b'[') => {
+                    self.enter()?;
+                    self.skip_space();
+                    if self.peek() != Some(b']') {
+                        objects <<= 1;
+                        continue;
+                    }
+                    self.leave();
+                }
+                _ => self.scalar()?,
+            }
+            // A value has ended: close what ends with it.
+            loop {
+                if self.depth == outside {
+                    return Ok(Span {
+                        start,
+                        end: self.at,
+                    });
+                }
+                self.skip_space();
+                let in_object = objects & 1 == 1;
+                match self.peek() {
+                    Some(b',') => {
+                        self.at += 1;
+                        self.skip_space();
+                        if in_object {
+                            self.name()?;
+                            self.skip_space();
+                        }
+                        break;
+                    }
+                    Some(b'}') if in_object => {}
+                    Some(b']') if !in_object => {}
+                    _ if in_object => return Err(self.error("expected `,` or `}`")),
+                    _ => return Err(self.error("expected `,` or `]`")),
+                }
+                objects >>= 1;
+                self.leave();
+            }
+        }
+    }
+
+    /// As [`value`](Self::value), and tells the kind.
+    pub(crate) fn any(&mut self) -> Result<Value, JsonError> {
+        let kind = self.kind()?;
+        Ok(if kind == Kind::String {
+            let Text { span, escaped } = self.string()?;
+            Value {
+                kind,
+                span,
+                escaped,
+            }
+        } else {
+            Value {
+                kind,
+                span: self.value()?,
+                escaped: false,
+            }
+        })
+    }
+
+    /// Reads a string.
+    pub(crate) fn string(&mut self) -> Result<Text, JsonError> {
+        self.skip_space();
+        let start = self.at;
+        if self.peek() != Some(b'"') {
+            return Err(self.error("expected a string"));
+        }
+        let escaped = self.string_body()?;
+        Ok(Text {
+            span: Span {
+                start,
+                end: self.at,
+            },
+            escaped,
+        })
+    }
+
+    /// Reads an object; `member` is called with each name and must consume the member's value.
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Text) -> Result<(), JsonError>,
+    ) -> Result<Span, JsonError> {
+        self.skip_space();
+        let start = self.at;
+        if self.peek() != Some(b'{') {
+            return Err(self.error("expected an object"));
+        }
+        self.enter()?;
+        self.skip_space();
+        if self.peek() != Some(b'}') {
+            loop {
+                let name = self.name()?;
+                member(self, name)?;
+                self.skip_space();
+                match self.peek() {
+                    Some(b',') => self.at += 1,
+                    Some(b'}') => break,
+                    _ => return Err(self.error("expected `,` or `}`")),
+                }
+                self.skip_space();
+            }
+        }
+        self.leave();
+        Ok(Span {
+            start,
+            end: self.at,
+        })
+    }
+
+    /// Reads an array; `element` is called before each element and must consume it.
+    pub(crate) fn array(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<(), JsonError>,
+    ) -> Result<Span, JsonError> {
+        self.skip_space();
+        let start = self.at;
+        if self.peek() != Some(b'[') {
+            return Err(self.error("expected an array"));
+        }
+        self.enter()?;
+        self.skip_space();
+        if self.peek() != Some(b']') {
+            loop {
+                element(self)?;
+                self.skip_space();
+                match self.peek() {
+                    Some(b',') => self.at += 1,
+                    Some(b']') => break,
+                    _ => return Err(self.error("expected `,` or `]`")),
+                }
+            }
+        }
+        self.leave();
+        Ok(Span {
+            start,
+            end: self.at,
+        })
+    }
+
+    /// Checks that nothing but white space remains.
+    pub(crate) fn end(&mut self) -> Result<(), JsonError> {
+        self.skip_space();
+        if self.at == self.bytes.len() {
+            Ok(())
+        } else {
+            Err(self.error("expected the end of the text"))
+        }
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    #[cold]
+    fn error(&self, what: &'static str) -> JsonError {
+        let what = if self.at < self.bytes.len() {
+            what
+        } else {
+            "unexpected end of the text"
+        };
+        JsonError { at: self.at, what }
+    }
+
+    #[inline]
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self) -> Result<(), JsonError> {
+        if self.depth == MAX_DEPTH {
+            return Err(self.error("more than 128 arrays and objects inside one another"));
+        }
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn leave(&mut self) {
+        self.depth -= 1;
+        self.at += 1;
+    }
+
+    /// A member's name and the colon after it.
+    #[inline]
+    fn name(&mut self) -> Result<Text, JsonError> {
+        let start = self.at;
+        if self.peek() != Some(b'"') {
+            return Err(self.error("expected a member's name in double quotes"));
+        }
+        let escaped = self.string_body()?;
+        let span = Span {
+            start,
+            end: self.at,
+        };
+        self.skip_space();
+        if self.peek() != Some(b':') {
+            return Err(self.error("expected `:`"));
+        }
+        self.at += 1;
+        Ok(Text { span, escaped })
+    }
+
+    /// From the opening quote past the closing one; tells whether there were escapes.
+    #[inline]
+    fn string_body(&mut self) -> Result<bool, JsonError> {
+        self.at = special(self.bytes, self.at + 1);
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(false);
+        }
+        self.string_rest()
+    }
+
+    fn string_rest(&mut self) -> Result<bool, JsonError> {
+        let mut escaped = false;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(escaped);
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(_) => {
+                    return Err(self.error("control character in a string, which must be escaped,"));
+                }
+                None => return Err(self.error("")),
+            }
+            self.at = special(self.bytes, self.at);
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), JsonError> {
+        self.at += 1;
+        match self.peek() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(b'u') => {
+                for _ in 0..4 {
+                    self.at += 1;
+                    if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                        return Err(self.error("expected four hexadecimal digits after `\\u`"));
+                    }
+                }
+                self.at += 1;
+                Ok(())
+            }
+            _ => Err(self.error("unknown escape in a string")),
+        }
+    }
+
+    fn scalar(&mut self) -> Result<(), JsonError> {
+        let literal: &[u8] = match self.peek() {
+            Some(b'-' | b'0'..=b'9') => return self.number(),
+            Some(b't') => b"true",
+            Some(b'f') => b"false",
+            Some(b'n') => b"null",
+            _ => return Err(self.error("expected a value")),
+        };
+        if self.bytes[self.at..].starts_with(literal) {
+            self.at += literal.len();
+            Ok(())
+        } else {
+            Err(self.error("expected a value"))
+        }
+    }
+
+    fn number(&mut self) -> Result<(), JsonError> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+            if self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+                return Err(self.error("leading zero in a number"));
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        if self.at == start {
+            return Err(self.error("expected a digit"));
+        }
+        Ok(())
+    }
+}
+
+/// The first quote, backslash or control character at or after `at`; the length when there is none.
+///
+/// Eight bytes at a time. A borrow in the subtractions can only disturb the bytes above a match, and
+/// the lowest match is the one that counts.
+#[inline]
+fn special(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*chunk);
+        let quote = word ^ (ONES * b'"' as u64);
+        let backslash = word ^ (ONES * b'\\' as u64);
+        let found = (word.wrapping_sub(ONES * 0x20) & !word)
+            | (quote.wrapping_sub(ONES) & !quote)
+            | (backslash.wrapping_sub(ONES) & !backslash);
+        if found & HIGH != 0 {
+            return at + ((found & HIGH).trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(&byte) = bytes.get(at) {
+        if byte < 0x20 || byte == b'"' || byte == b'\\' {
+            break;
+        }
+        at += 1;
+    }
+    at.min(bytes.len())
+}
