@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_follows_a_body_is_left() {
         assert_eq!(decode(Framing::Length(3), &[b"abcHTTP"]), (b"abc".to_vec(), true, b"HTTP".to_vec()));
-        assert_eq!(decode(Framing::Length(3), &[b"ab"]).1, false);
+        assert!(!decode(Framing::Length(3), &[b"ab"]).1);
         assert_eq!(decode(Framing::Length(0), &[b"HTTP"]).2, b"HTTP");
     }
 

@@ -35,6 +35,10 @@ use crate::report::{Show, Table};
 const SERVERS: [(&str, &str); 5] =
     [("bare", "bare"), ("mcp-channel", "ours"), ("axum-sse", "axum-sse"), ("rmcp", "rmcp"), ("tower-mcp", "tower-mcp")];
 
+/// Between these marks of `benches/README.md` stands the table.
+const BEGIN: &str = "<!-- results -->";
+const END: &str = "<!-- end of results -->";
+
 struct Options {
     quick: bool,
     instructions: bool,
@@ -181,7 +185,7 @@ fn write(options: &Options, table: &Table, machine: &str) -> Result<(), Error> {
         std::fs::write(place.join("peers.md"), markdown)?;
     } else {
         let text = std::fs::read_to_string(&readme)?;
-        let text = report::replace_between(&text, "<!-- results -->", "<!-- end of results -->", &markdown)
+        let text = report::replace_between(&text, BEGIN, END, &markdown)
             .ok_or_else(|| format!("{} lacks the marks that the table goes between", readme.display()))?;
         std::fs::write(&readme, text)?;
     }

@@ -187,6 +187,12 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_the_marks() {
+        let page = include_str!("../../../README.md");
+        assert!(replace_between(page, crate::BEGIN, crate::END, "table").is_some());
+    }
+
+    #[test]
     fn the_marks_stay() {
         let text = replace_between("a <b> old <e> c", "<b>", "<e>", "new").expect("both marks");
         assert_eq!(text, "a <b>\n\nnew\n\n<e> c");
