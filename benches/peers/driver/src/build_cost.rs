@@ -20,7 +20,7 @@ pub fn measure(server: &str) -> Result<Option<BuildCost>, Error> {
     let library = workspace().join("../..").canonicalize()?;
     let dependency = match server {
         "mcp-channel" => format!("mcp-channel = {{ path = {library:?} }}"),
-        "rmcp" | "tower-mcp" => {
+        "rmcp" | "tower-mcp" | "rust-mcp-sdk" => {
             let manifest = std::fs::read_to_string(workspace().join(format!("servers/{server}/Cargo.toml")))?;
             let line = manifest.lines().find(|line| line.starts_with(&format!("{server} = ")));
             line.ok_or_else(|| format!("the package of {server} does not depend on it"))?.to_owned()

@@ -4,7 +4,7 @@
 //! cargo run --release --manifest-path benches/peers/Cargo.toml -- [OPTIONS]
 //!
 //!   --quick          a smoke run of less than a minute; its numbers mean nothing, and no file of the repository changes
-//!   --servers A,B    only these, in this order (bare, mcp-channel, axum-sse, rmcp, tower-mcp)
+//!   --servers A,B    only these, in this order (bare, mcp-channel, axum-sse, rmcp, tower-mcp, rust-mcp-sdk)
 //!   --instructions   count instructions, too (with valgrind)
 //!   --build-cost     measure the crates and the cold build, too (some minutes)
 //!   guard [--write]  nothing of this: compare the library's instructions and allocations with `benches/baseline.json`,
@@ -32,8 +32,14 @@ use crate::process::{Server, workspace};
 use crate::report::{Show, Table};
 
 /// A server's name in the table, and the package that holds it.
-const SERVERS: [(&str, &str); 5] =
-    [("bare", "bare"), ("mcp-channel", "ours"), ("axum-sse", "axum-sse"), ("rmcp", "rmcp"), ("tower-mcp", "tower-mcp")];
+const SERVERS: [(&str, &str); 6] = [
+    ("bare", "bare"),
+    ("mcp-channel", "ours"),
+    ("axum-sse", "axum-sse"),
+    ("rmcp", "rmcp"),
+    ("tower-mcp", "tower-mcp"),
+    ("rust-mcp-sdk", "rust-mcp-sdk"),
+];
 
 /// Between these marks of `benches/README.md` stands the table.
 const BEGIN: &str = "<!-- results -->";
