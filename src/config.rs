@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::channel::ValueSources;
+use crate::channel::{DEFAULT_BUFFER_LIMIT, ValueSources};
 use crate::protocol::check::Policy;
+use crate::shutdown::Shutdown;
 
 /// The longest silence of an open stream, and of a reply before it becomes one.
 pub(crate) const DEFAULT_QUIET: Duration = Duration::from_secs(15);
@@ -20,6 +21,7 @@ pub(crate) struct Config {
     pub(crate) stream_after: Option<Duration>,
     pub(crate) server_info: Option<Arc<str>>,
     pub(crate) values: ValueSources,
+    pub(crate) shutdown: Option<Shutdown>,
 }
 
 impl Default for Config {
@@ -27,11 +29,12 @@ impl Default for Config {
         Self {
             policy: Policy::default(),
             body_limit: DEFAULT_BODY_LIMIT,
-            buffer_limit: crate::DEFAULT_BUFFER_LIMIT,
+            buffer_limit: DEFAULT_BUFFER_LIMIT,
             keep_alive: Some(DEFAULT_QUIET),
             stream_after: Some(DEFAULT_QUIET),
             server_info: None,
             values: ValueSources::default(),
+            shutdown: None,
         }
     }
 }

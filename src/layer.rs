@@ -10,6 +10,7 @@ use crate::protocol::host::AllowedHosts;
 use crate::protocol::origin::AllowedOrigins;
 use crate::protocol::server_info::ServerInfo;
 use crate::service::McpChannelService;
+use crate::shutdown::Shutdown;
 
 /// Turns a service into a Model Context Protocol endpoint, and gives each request a
 /// [`Channel`](crate::Channel).
@@ -123,6 +124,13 @@ impl McpChannelLayer {
     /// layer found out about the caller, say. It wins over a [`value`](Self::value).
     pub fn copy_value<T: Clone + Send + Sync + 'static>(self) -> Self {
         self.with(|config| config.values.copy::<T>())
+    }
+
+    /// Ends the open `subscriptions/listen` streams when this shutdown begins, and refuses new ones
+    /// from then on, so that a graceful end of the server does not wait for them. Default: none.
+    pub fn shutdown(self, shutdown: &Shutdown) -> Self {
+        let shutdown = shutdown.clone();
+        self.with(|config| config.shutdown = Some(shutdown))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Config)) -> Self {

@@ -183,6 +183,10 @@ impl State {
         self.subscription == Subscription::Acknowledged
     }
 
+    pub(crate) fn is_unacknowledged(&self) -> bool {
+        self.subscription == Subscription::Unacknowledged && self.end.is_none()
+    }
+
     pub(crate) fn ended(&self) -> Option<CloseReason> {
         self.end
     }

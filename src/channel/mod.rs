@@ -1,6 +1,8 @@
 //! The channel: the server's side of one request.
 
 mod closed;
+mod inner;
+mod keyed;
 mod outgoing;
 mod outlet;
 mod scratch;
@@ -8,9 +10,10 @@ mod send;
 mod sending;
 mod shared;
 mod slots;
-mod sync;
+pub(crate) mod sync;
 mod values;
 mod waiters;
+mod waiting;
 
 use std::fmt;
 
@@ -18,7 +21,7 @@ pub use closed::{Closed, Flush};
 pub use outlet::Outlet;
 pub(crate) use outlet::Step;
 pub use sending::Sending;
-pub(crate) use shared::{FinalReply, Info, Shared};
+pub(crate) use shared::{Info, Shared};
 pub(crate) use slots::Slots;
 pub(crate) use sync::Arc;
 pub(crate) use values::{ValueSources, Values};
@@ -28,6 +31,9 @@ use crate::protocol::id::{ProgressToken, RequestId};
 use crate::protocol::level::LogLevel;
 use crate::protocol::message::Message;
 use crate::protocol::meta::RequestMeta;
+
+/// How many bytes may wait unsent in each stream, unless the layer is told otherwise.
+pub(crate) const DEFAULT_BUFFER_LIMIT: usize = 4 * 1024;
 
 /// Whether a channel still takes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -226,7 +232,7 @@ impl Channel {
             meta: message.meta().clone(),
             values: Values::new(values),
             server_info: None,
-            buffer_limit: crate::DEFAULT_BUFFER_LIMIT,
+            buffer_limit: DEFAULT_BUFFER_LIMIT,
             subscription: message.is_subscription(),
         };
         let shared = Shared::new(info, true);

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::Instant;
 
-use super::shared::{FinalReply, Shared};
+use super::inner::FinalReply;
+use super::shared::Shared;
 use super::sync::Arc;
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;

@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Channel;
+use super::inner::Sent;
 use super::scratch::Scratch;
-use super::shared::{Item, Sent};
+use super::shared::Item;
 use super::waiters::Ticket;
 use crate::error::SendError;
 use crate::protocol::progress::Progress;

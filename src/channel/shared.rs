@@ -5,18 +5,15 @@
 
 use std::sync::Arc as StdArc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use bytes::Bytes;
 use http::StatusCode;
 use serde::Serialize;
-use tokio::time::Instant;
 
-use super::outgoing::Outgoing;
+use super::inner::{FinalReply, Inner, Sent};
 use super::scratch::Scratch;
 use super::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 use super::values::Values;
-use super::waiters::{Event, Ticket, Waiters};
+use super::waiters::{Event, Ticket};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::id::RequestId;
 use crate::protocol::meta::RequestMeta;
@@ -24,11 +21,7 @@ use crate::protocol::progress::{Progress, ProgressNumber};
 use crate::protocol::result::Stamps;
 use crate::protocol::rpc_error::RpcError;
 use crate::protocol::{result, sse};
-use crate::state::{Frame, Refusal, State};
-
-/// For how long a handler may keep its thread before a send that is awaited gives way, so that the
-/// server can write what was sent.
-const POLL_BUDGET: Duration = Duration::from_millis(1);
+use crate::state::{Frame, State};
 
 /// What is known of the request; never changes.
 #[derive(Debug)]
@@ -41,58 +34,11 @@ pub(crate) struct Info {
     pub(crate) subscription: bool,
 }
 
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) info: Info,
     /// Open handles. Apart from the lock, so that cloning one is cheap.
     handles: AtomicUsize,
     inner: Mutex<Inner>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) state: State,
-    pub(crate) outgoing: Outgoing,
-    /// The final reply, kept back until it is known what the response is to be.
-    pub(crate) reply: Option<FinalReply>,
-    progress: Option<ProgressNumber>,
-    waiters: Waiters,
-    /// Whoever writes the response, when it found nothing to do.
-    poller: Option<Waker>,
-    /// The handler is being polled. The poller looks at the queue right after, so it needs no wake.
-    polling: Option<Polling>,
-    /// The server is to write what it has before it asks for more.
-    pub(crate) flush: bool,
-}
-
-#[derive(Debug)]
-struct Polling {
-    since: Instant,
-    sends: u32,
-}
-
-/// A reply that is still to be sent as the one JSON of the response.
-#[derive(Debug)]
-pub(crate) struct FinalReply {
-    pub(crate) status: StatusCode,
-    pub(crate) json: Scratch,
-}
-
-/// What nobody will read.
-#[derive(Debug)]
-pub(crate) struct Unsent {
-    _outgoing: Outgoing,
-    _reply: Option<FinalReply>,
-    _poller: Option<Waker>,
-}
-
-/// What an awaited send does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// Goes on.
-    Done,
-    /// Gives way once.
-    Yield,
 }
 
 /// What goes into the queue.
@@ -119,16 +65,7 @@ impl Shared {
         Arc::new(Self {
             info,
             handles: AtomicUsize::new(0),
-            inner: Mutex::new(Inner {
-                state,
-                outgoing: Outgoing::default(),
-                reply: None,
-                progress: None,
-                waiters: Waiters::default(),
-                poller: None,
-                polling: None,
-                flush: false,
-            }),
+            inner: Mutex::new(Inner::new(state)),
         })
     }
 
@@ -238,8 +175,9 @@ impl Shared {
         });
         let waiters = inner.waiters.take_all();
         let poller = inner.wake_poller();
+        let guard = inner.guard.take();
         drop(inner);
-        drop(spent);
+        drop((spent, guard));
         waiters.into_iter().chain(poller).for_each(Waker::wake);
         Ok(())
     }
@@ -340,163 +278,5 @@ impl Shared {
         drop(inner);
         poller.into_iter().for_each(Waker::wake);
         Ok(())
-    }
-
-    /// Puts a keyed frame, or merges it with one that waits.
-    pub(crate) fn put_keyed(
-        &self,
-        key: u32,
-        tail: &Bytes,
-        general: impl FnOnce() -> Bytes,
-    ) -> bool {
-        let mut inner = self.lock();
-        if inner.state.ended().is_some() {
-            return false;
-        }
-        let Some(slots) = inner.outgoing.slots() else {
-            return false;
-        };
-        // One that is merged waits already, and whoever hands it out knows.
-        let poller = if slots.put(key, tail, general) {
-            inner.wake_poller()
-        } else {
-            None
-        };
-        drop(inner);
-        poller.into_iter().for_each(Waker::wake);
-        true
-    }
-
-    /// Waits until the channel is closed.
-    pub(crate) fn poll_closed(&self, ticket: &mut Ticket, cx: &Context<'_>) -> Poll<CloseReason> {
-        let mut inner = self.lock();
-        if let Some(reason) = inner.state.ended() {
-            return Poll::Ready(reason);
-        }
-        let stale = inner.waiters.wait(ticket, Event::Closed, cx.waker());
-        drop(inner);
-        drop(stale);
-        Poll::Pending
-    }
-
-    /// Waits until everything up to `target`, what waits now at first, was handed out, and has the
-    /// server write it.
-    pub(crate) fn poll_flushed(
-        &self,
-        target: &mut Option<u64>,
-        ticket: &mut Ticket,
-        cx: &Context<'_>,
-    ) -> Poll<Result<(), SendError>> {
-        let mut inner = self.lock();
-        if inner.state.ended().is_some() {
-            return Poll::Ready(Err(SendError::CLOSED));
-        }
-        let target = *target.get_or_insert(inner.outgoing.appended());
-        if inner.outgoing.handed_out() >= target {
-            let stale = inner.waiters.leave(ticket);
-            drop(inner);
-            drop(stale);
-            return Poll::Ready(Ok(()));
-        }
-        inner.flush = true;
-        let stale = inner.waiters.wait(ticket, Event::Flushed, cx.waker());
-        let poller = inner.wake_poller();
-        drop(inner);
-        drop(stale);
-        poller.into_iter().for_each(Waker::wake);
-        Poll::Pending
-    }
-
-    /// One that waited does not any more. When it was next in line for room, another is.
-    pub(crate) fn leave(&self, ticket: &mut Ticket) {
-        if ticket.is_none() {
-            return;
-        }
-        let mut inner = self.lock();
-        let stale = inner.waiters.leave(ticket);
-        let next = inner.waiters.next_for_room();
-        drop(inner);
-        drop(stale);
-        next.into_iter().for_each(Waker::wake);
-    }
-}
-
-impl Inner {
-    /// The waker of whoever writes the response, unless it will look by itself.
-    pub(crate) fn wake_poller(&mut self) -> Option<Waker> {
-        if self.polling.is_some() {
-            return None;
-        }
-        self.poller.take()
-    }
-
-    /// The handler is about to be polled.
-    pub(crate) fn begin_poll(&mut self, now: Instant) {
-        self.polling = Some(Polling {
-            since: now,
-            sends: 0,
-        });
-    }
-
-    /// The handler has been polled. Every send from now on wakes the waker of
-    /// [`wait`](Self::wait).
-    pub(crate) fn end_poll(&mut self) {
-        self.polling = None;
-    }
-
-    /// Has `waker` woken by the next send. The one that it replaces is to be dropped after
-    /// unlocking.
-    pub(crate) fn wait(&mut self, waker: &Waker) -> Option<Waker> {
-        match &self.poller {
-            Some(current) if current.will_wake(waker) => None,
-            _ => self.poller.replace(waker.clone()),
-        }
-    }
-
-    /// The bytes that the server gets next, and whom that gives room.
-    pub(crate) fn take(&mut self) -> Option<(Bytes, Vec<Waker>)> {
-        let bytes = self.outgoing.take(self.state.is_acknowledged())?;
-        let mut wakers = Vec::new();
-        if !self.waiters.is_empty() {
-            wakers = self.waiters.all(Event::Flushed);
-            wakers.extend(self.waiters.next_for_room());
-        }
-        Some((bytes, wakers))
-    }
-
-    /// The channel ends because nobody reads any more. Whom to wake and what to drop, after
-    /// unlocking.
-    pub(crate) fn disconnect(&mut self) -> (Vec<Waker>, Unsent) {
-        let _ = self.state.end(CloseReason::Disconnected);
-        let unsent = Unsent {
-            _outgoing: std::mem::take(&mut self.outgoing),
-            _reply: self.reply.take(),
-            _poller: self.poller.take(),
-        };
-        (self.waiters.take_all(), unsent)
-    }
-
-    /// Looks at the clock on the 1st, 2nd, 4th, 8th … send of a poll, so that bursts pay nothing.
-    fn budget_spent(&mut self) -> Sent {
-        let Some(polling) = &mut self.polling else {
-            return Sent::Done;
-        };
-        polling.sends += 1;
-        if polling.sends.is_power_of_two() && polling.since.elapsed() > POLL_BUDGET {
-            self.flush = true;
-            return Sent::Yield;
-        }
-        Sent::Done
-    }
-}
-
-impl From<Refusal> for SendError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Closed => Self::CLOSED,
-            Refusal::NotStreamable => Self::NOT_STREAMABLE,
-            Refusal::NotAcknowledged => Self::NOT_ACKNOWLEDGED,
-            Refusal::Misplaced(why) => Self::invalid(why),
-        }
     }
 }

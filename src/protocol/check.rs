@@ -1,42 +1,469 @@
-use super::host::AllowedHosts;
-use super::message::Message;
-use super::origin::AllowedOrigins;
-use super::rejection::Rejection;
+//! What can be judged once the body is there.
+
+use std::borrow::Cow;
+use std::fmt;
+
 use bytes::Bytes;
-use http::{HeaderMap, Method, Uri};
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Accepts {
-    Both,
-    JsonOnly,
-    StreamOnly,
+use http::{HeaderMap, HeaderName, StatusCode, Uri};
+
+pub(crate) use super::accept::Accepts;
+use super::codes;
+use super::envelope::{Envelope, MetaFields, Slot};
+pub(crate) use super::head::{Policy, check_head};
+use super::headers::{
+    HeaderFault, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, decode, mirrored, single,
+};
+use super::id::{ProgressToken, RequestId};
+use super::json::{Kind, Text};
+use super::level::LogLevel;
+use super::message::{LISTEN, Message, Method};
+use super::meta::RequestMeta;
+use super::quote::quote;
+use super::rejection::Rejection;
+
+/// The revision of the protocol that is served.
+pub const PROTOCOL_VERSION: &str = "2026-07-28";
+
+/// Every revision that is served.
+pub(crate) const SERVED_VERSIONS: &[&str] = &[PROTOCOL_VERSION];
+
+/// A body of more than `limit` bytes.
+pub(crate) fn too_large(limit: u64) -> Rejection {
+    Rejection::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        codes::INVALID_REQUEST,
+        "body too large",
+        format!(
+            "the body is larger than {limit} bytes: send less, or raise the server's `body_limit`"
+        ),
+    )
 }
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Policy {
-    pub(crate) origins: AllowedOrigins,
-    pub(crate) hosts: Option<AllowedHosts>,
-}
-pub(crate) fn check_head(
-    _: &Method,
-    _: &Uri,
-    _: &HeaderMap,
-    _: &Policy,
-) -> Result<Accepts, Rejection> {
-    todo!()
-}
-pub(crate) fn too_large(_: u64) -> Rejection {
-    todo!()
-}
+
+/// A body that something around this layer found too large, by a limit that is not known here.
 pub(crate) fn too_large_for_another() -> Rejection {
-    todo!()
+    Rejection::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        codes::INVALID_REQUEST,
+        "body too large",
+        "the body is larger than the server allows: send less, or raise the limit of the middleware \
+         around the MCP layer",
+    )
 }
-pub(crate) fn broken_body(_: &dyn std::fmt::Display) -> Rejection {
-    todo!()
+
+/// A body that did not arrive.
+pub(crate) fn broken_body(error: &dyn fmt::Display) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::INVALID_REQUEST,
+        "broken body",
+        format!("the body did not arrive whole: {error}"),
+    )
 }
+
+/// The rules on the body and on the headers that mirror it, in the protocol's order.
 pub(crate) fn check_body(
-    _: &HeaderMap,
-    _: &Uri,
-    _: Accepts,
-    _: Bytes,
+    headers: &HeaderMap,
+    uri: &Uri,
+    accepts: Accepts,
+    body: Bytes,
 ) -> Result<Message, Rejection> {
-    todo!()
+    let text = std::str::from_utf8(&body).map_err(|error| {
+        parse_error(format!(
+            "the body is not UTF-8 at byte {}",
+            error.valid_up_to()
+        ))
+    })?;
+    let mut envelope = Envelope::read(text).map_err(|error| {
+        parse_error(if text.starts_with('\u{feff}') {
+            "the body starts with a byte order mark; send the JSON alone".to_owned()
+        } else {
+            format!("the body is not JSON: {error}")
+        })
+    })?;
+    let checked = Check {
+        headers,
+        text,
+        accepts,
+    }
+    .run(&mut envelope)
+    .map_err(|rejection| {
+        if is_old_initialize(&envelope, text) {
+            rejection.adding(OLD_CLIENT)
+        } else {
+            rejection
+        }
+    })?;
+    let mut meta = RequestMeta::new(&envelope.fields, text, uri);
+    if accepts == Accepts::JsonOnly {
+        meta.clear_progress_token_and_log_level();
+    }
+    let Checked {
+        id,
+        method,
+        params,
+        name,
+    } = checked;
+    Ok(Message::new(body, method, params, name, id, meta))
+}
+
+const OLD_CLIENT: &str = ". This endpoint serves protocol version 2026-07-28 only, which has no \
+                          `initialize` handshake: use a client that speaks it";
+
+/// Whether this is the first message of a client that knows only earlier revisions.
+fn is_old_initialize(envelope: &Envelope, text: &str) -> bool {
+    envelope
+        .method
+        .text()
+        .is_some_and(|method| method.is(text, "initialize"))
+        && envelope.fields.protocol_version.text().is_none()
+}
+
+struct Check<'a> {
+    headers: &'a HeaderMap,
+    text: &'a str,
+    accepts: Accepts,
+}
+
+struct Checked {
+    id: Option<RequestId>,
+    method: Method,
+    params: Option<super::json::Span>,
+    name: Option<Text>,
+}
+
+impl Check<'_> {
+    fn run(&self, envelope: &mut Envelope) -> Result<Checked, Rejection> {
+        if envelope.kind != Kind::Object {
+            return Err(invalid_request(match envelope.kind {
+                Kind::Array => Cow::Borrowed(
+                    "the body is an array, and the protocol has no batches: send each message as its \
+                     own POST",
+                ),
+                kind => format!(
+                    "the body is {}: expected a JSON-RPC request or notification, an object",
+                    kind.with_article()
+                )
+                .into(),
+            }));
+        }
+        let id = match envelope.id {
+            Slot { twice: true, .. } => None,
+            Slot { value, .. } => value.and_then(|value| RequestId::from_json(value, self.text)),
+        };
+        self.judge(envelope, id.is_some())
+            .map(|(method, name)| Checked {
+                id: id.clone(),
+                method,
+                params: envelope.params.value.map(|params| params.span),
+                name,
+            })
+            .map_err(|rejection| rejection.with_id(id))
+    }
+
+    fn judge(
+        &self,
+        envelope: &mut Envelope,
+        has_id: bool,
+    ) -> Result<(Method, Option<Text>), Rejection> {
+        let text = self.text;
+        let named = envelope.method.text();
+        let method = named.and_then(|method| method.decode(text));
+        let mirrors = method.as_deref().and_then(mirrored);
+        if let Some(twice) = envelope.duplicate(text, mirrors) {
+            return Err(invalid_request(format!(
+                "{} is there more than once; send it once",
+                quote(&twice)
+            )));
+        }
+        self.check_shape(envelope, has_id)?;
+        let (Some(named), Some(method)) = (named, method) else {
+            return Err(invalid_request("`method` is not Unicode"));
+        };
+        let name = match mirrors {
+            Some("uri") => envelope.uri.text(),
+            Some(_) => envelope.name.text(),
+            None => None,
+        };
+        if has_id {
+            self.check_version(&envelope.fields, true)?;
+            self.check_method(&method, true)?;
+            if let Some(field) = mirrors {
+                self.check_name(field, name)?;
+            }
+            self.check_meta(envelope)?;
+            if self.accepts == Accepts::JsonOnly && method == LISTEN {
+                return Err(Rejection::new(
+                    StatusCode::NOT_ACCEPTABLE,
+                    codes::INVALID_REQUEST,
+                    "listen without a stream",
+                    "`subscriptions/listen` is answered by a stream: `Accept` must list \
+                     `text/event-stream`",
+                ));
+            }
+        } else {
+            self.check_version(&envelope.fields, false)?;
+            self.check_method(&method, false)?;
+        }
+        let method = match method {
+            Cow::Borrowed(_) => Method::Plain(super::json::Span {
+                start: named.span.start + 1,
+                end: named.span.end - 1,
+            }),
+            Cow::Owned(method) => Method::Decoded(method.into()),
+        };
+        Ok((method, name))
+    }
+
+    fn check_shape(&self, envelope: &Envelope, has_id: bool) -> Result<(), Rejection> {
+        match envelope.jsonrpc.text() {
+            Some(version) if version.is(self.text, "2.0") => {}
+            _ => return Err(invalid_request("`jsonrpc` must be \"2.0\"")),
+        }
+        if let (Some(id), false) = (envelope.id.value, has_id) {
+            return Err(invalid_request(match id.kind {
+                Kind::Number => Cow::Borrowed(
+                    "`id` must be a string or an integer: write it without fraction and exponent",
+                ),
+                Kind::Null => Cow::Borrowed(
+                    "`id` must be a string or an integer: leave it out of a notification",
+                ),
+                kind => format!(
+                    "`id` is {}, but must be a string or an integer",
+                    kind.with_article()
+                )
+                .into(),
+            }));
+        }
+        match envelope.method.value.map(|method| method.kind) {
+            Some(Kind::String) => {}
+            Some(kind) => {
+                return Err(invalid_request(format!(
+                    "`method` is {}, but must be a string",
+                    kind.with_article()
+                )));
+            }
+            None if envelope.answers => {
+                return Err(invalid_request(
+                    "the body is a response, and clients send none: expected a request or notification \
+                     with a `method`",
+                ));
+            }
+            None => return Err(invalid_request("`method` is missing")),
+        }
+        match envelope.params.value.map(|params| params.kind) {
+            None | Some(Kind::Object) => Ok(()),
+            Some(kind) => Err(invalid_request(format!(
+                "`params` is {}, but must be an object or left out",
+                kind.with_article()
+            ))),
+        }
+    }
+
+    fn header(&self, name: &HeaderName, shown: &str) -> Result<Option<&str>, Rejection> {
+        single(self.headers, name).map_err(|fault| faulty(shown, fault))
+    }
+
+    fn check_version(&self, fields: &MetaFields, required: bool) -> Result<(), Rejection> {
+        let shown = "MCP-Protocol-Version";
+        let Some(header) = self.header(&MCP_PROTOCOL_VERSION, shown)? else {
+            return if required {
+                Err(header_mismatch(format!(
+                    "the `{shown}` header is missing: send `{shown}: {PROTOCOL_VERSION}`"
+                )))
+            } else {
+                Ok(())
+            };
+        };
+        if let Some(version) = fields.protocol_version.text()
+            && !version.is(self.text, header)
+        {
+            return Err(header_mismatch(format!(
+                "the `{shown}` header {} differs from \
+                     `params._meta[\"io.modelcontextprotocol/protocolVersion\"]` {}: send the same \
+                     version in both",
+                quote(header),
+                self.shown(version)
+            )));
+        }
+        if SERVED_VERSIONS.contains(&header) {
+            return Ok(());
+        }
+        #[derive(serde::Serialize)]
+        struct Data<'a> {
+            supported: &'a [&'a str],
+            requested: &'a str,
+        }
+        Err(Rejection::new(
+            StatusCode::BAD_REQUEST,
+            codes::UNSUPPORTED_PROTOCOL_VERSION,
+            "version not served",
+            format!(
+                "protocol version {} in the `{shown}` header is not served: use {PROTOCOL_VERSION}",
+                quote(header)
+            ),
+        )
+        .with_data(Data {
+            supported: SERVED_VERSIONS,
+            requested: header,
+        }))
+    }
+
+    fn check_method(&self, method: &str, required: bool) -> Result<(), Rejection> {
+        match self.header(&MCP_METHOD, "Mcp-Method")? {
+            Some(header) if header == method => Ok(()),
+            Some(header) => Err(header_mismatch(format!(
+                "the `Mcp-Method` header {} differs from `method` {}: send the same in both",
+                quote(header),
+                quote(method)
+            ))),
+            None if required => Err(header_mismatch(format!(
+                "the `Mcp-Method` header is missing: send the `method`, {}, in it",
+                quote(method)
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_name(&self, field: &str, name: Option<Text>) -> Result<(), Rejection> {
+        let Some(header) = self.header(&MCP_NAME, "Mcp-Name")? else {
+            return Err(header_mismatch(format!(
+                "the `Mcp-Name` header is missing: send the value of `params.{field}` in it"
+            )));
+        };
+        let header = decode(header).map_err(|fault| faulty("Mcp-Name", fault))?;
+        match name {
+            Some(name) if name.is(self.text, &header) => Ok(()),
+            Some(name) => Err(header_mismatch(format!(
+                "the `Mcp-Name` header {} differs from `params.{field}` {}: send the same in both",
+                quote(&header),
+                self.shown(name)
+            ))),
+            None => Err(header_mismatch(format!(
+                "the `Mcp-Name` header is {}, but `params.{field}` is no string: send the same in both",
+                quote(&header)
+            ))),
+        }
+    }
+
+    fn check_meta(&self, envelope: &Envelope) -> Result<(), Rejection> {
+        match envelope.meta.value.map(|meta| meta.kind) {
+            Some(Kind::Object) => {}
+            Some(kind) => {
+                return Err(invalid_params(format!(
+                    "`params._meta` is {}, but must be an object",
+                    kind.with_article()
+                )));
+            }
+            None => {
+                return Err(invalid_params(
+                    "`params._meta` is missing: send it with `io.modelcontextprotocol/protocolVersion` \
+                     and `io.modelcontextprotocol/clientCapabilities`",
+                ));
+            }
+        }
+        let fields = &envelope.fields;
+        require(
+            "io.modelcontextprotocol/protocolVersion",
+            fields.protocol_version,
+            Kind::String,
+            true,
+        )?;
+        require(
+            "io.modelcontextprotocol/clientCapabilities",
+            fields.client_capabilities,
+            Kind::Object,
+            true,
+        )?;
+        require(
+            "io.modelcontextprotocol/clientInfo",
+            fields.client_info,
+            Kind::Object,
+            false,
+        )?;
+        if fields.log_level.value.is_some() {
+            let level = fields.log_level.text();
+            let known = |level: &Text| {
+                LogLevel::ALL
+                    .iter()
+                    .any(|known| level.is(self.text, known.as_str()))
+            };
+            if !level.as_ref().is_some_and(known) {
+                return Err(invalid_params(
+                    "`params._meta[\"io.modelcontextprotocol/logLevel\"]` must be debug, info, notice, \
+                     warning, error, critical, alert or emergency",
+                ));
+            }
+        }
+        match fields.progress_token.value {
+            Some(token) if ProgressToken::from_json(token, self.text).is_none() => {
+                Err(invalid_params(
+                    "`params._meta.progressToken` must be a string or an integer without fraction and \
+                     exponent",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn shown(&self, string: Text) -> String {
+        match string.decode(self.text) {
+            Some(plain) => quote(&plain),
+            None => quote(string.inner(self.text)),
+        }
+    }
+}
+
+fn require(name: &str, slot: Slot, kind: Kind, required: bool) -> Result<(), Rejection> {
+    let expected = kind.with_article();
+    match slot.value {
+        Some(value) if value.kind == kind => Ok(()),
+        Some(value) => Err(invalid_params(format!(
+            "`params._meta[\"{name}\"]` is {}, but must be {expected}",
+            value.kind.with_article()
+        ))),
+        None if required => Err(invalid_params(format!(
+            "`params._meta[\"{name}\"]` is missing: it must be {expected}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn parse_error(message: String) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::PARSE_ERROR,
+        "body is not JSON",
+        message,
+    )
+}
+
+fn invalid_request(message: impl Into<Cow<'static, str>>) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::INVALID_REQUEST,
+        "not a request or notification",
+        message,
+    )
+}
+
+fn invalid_params(message: impl Into<Cow<'static, str>>) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::INVALID_PARAMS,
+        "metadata missing or malformed",
+        message,
+    )
+}
+
+fn header_mismatch(message: String) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::HEADER_MISMATCH,
+        "header mismatch",
+        message,
+    )
+}
+
+fn faulty(shown: &str, fault: HeaderFault) -> Rejection {
+    header_mismatch(format!("the `{shown}` header {}", fault.describe()))
 }

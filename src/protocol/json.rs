@@ -120,6 +120,15 @@ pub(crate) struct Value {
 }
 
 impl Value {
+    /// A value other than a string.
+    pub(crate) fn plain(kind: Kind, span: Span) -> Self {
+        Value {
+            kind,
+            span,
+            escaped: false,
+        }
+    }
+
     pub(crate) fn as_text(self) -> Option<Text> {
         (self.kind == Kind::String).then_some(Text {
             span: self.span,

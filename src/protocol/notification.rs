@@ -8,6 +8,7 @@ use super::json::{Kind, Scanner, Span};
 use super::level::LogLevel;
 use super::members::{Member, SUBSCRIPTION_ID, add_member, stamp};
 use super::sse;
+use crate::error::SendError;
 
 pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub(crate) const PROGRESS: &str = "notifications/progress";
@@ -65,11 +66,11 @@ impl Notification {
     /// A message that says what is wrong: it does not serialize, is no object, has no string
     /// `method`, has a `jsonrpc` other than "2.0" or `params` that are no object, or has an `id`,
     /// `result` or `error`, so that it would be a request or a response.
-    pub fn new(notification: &impl Serialize) -> Result<Self, crate::SendError> {
+    pub fn new(notification: &impl Serialize) -> Result<Self, SendError> {
         let mut json = Vec::new();
         match write(&mut json, notification) {
             Ok(shape) => Ok(Self { json, shape }),
-            Err(why) => Err(crate::SendError::invalid(why)),
+            Err(why) => Err(SendError::invalid(why)),
         }
     }
 
