@@ -467,3 +467,6 @@ fn header_mismatch(message: String) -> Rejection {
 fn faulty(shown: &str, fault: HeaderFault) -> Rejection {
     header_mismatch(format!("the `{shown}` header {}", fault.describe()))
 }
+
+#[cfg(test)]
+mod tests;
