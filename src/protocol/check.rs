@@ -395,12 +395,10 @@ impl Check<'_> {
             }
         }
         match fields.progress_token.value {
-            Some(token) if ProgressToken::from_json(token, self.text).is_none() => {
-                Err(invalid_params(
-                    "`params._meta.progressToken` must be a string or an integer without fraction and \
+            Some(token) if !ProgressToken::fits(token, self.text) => Err(invalid_params(
+                "`params._meta.progressToken` must be a string or an integer without fraction and \
                      exponent",
-                ))
-            }
+            )),
             _ => Ok(()),
         }
     }

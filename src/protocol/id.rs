@@ -26,9 +26,24 @@ impl Repr {
         Repr::Json(String::from_utf8_lossy(&json).into())
     }
 
+    fn fits(value: Value, text: &str) -> bool {
+        match value.kind {
+            Kind::String => true,
+            Kind::Number => !value
+                .span
+                .of(text)
+                .bytes()
+                .any(|byte| matches!(byte, b'.' | b'e' | b'E')),
+            _ => false,
+        }
+    }
+
     /// `None` when the value is neither a string nor an integer.
     fn from_value(value: Value, text: &str) -> Option<Self> {
         let json = value.span.of(text);
+        if !Self::fits(value, text) {
+            return None;
+        }
         match value.kind {
             Kind::String => {
                 let string = value.as_text()?;
@@ -45,7 +60,6 @@ impl Repr {
                     }
                 })
             }
-            Kind::Number if json.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) => None,
             Kind::Number => Some(match json.parse() {
                 Ok(integer) if json != "-0" => Repr::Integer(integer),
                 _ => Repr::Json(json.into()),
@@ -146,6 +160,11 @@ macro_rules! string_or_integer {
             /// fraction or an exponent is no integer.
             pub(crate) fn from_json(value: Value, text: &str) -> Option<Self> {
                 Repr::from_value(value, text).map(Self)
+            }
+
+            /// Whether [`from_json`](Self::from_json) finds one.
+            pub(crate) fn fits(value: Value, text: &str) -> bool {
+                Repr::fits(value, text)
             }
 
             /// Appends the JSON text, which holds no line end of any kind.
