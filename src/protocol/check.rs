@@ -436,12 +436,10 @@ impl Check<'_> {
             }
         }
         match fields.progress_token.value {
-            Some(token) if ProgressToken::from_json(token, self.text).is_none() => {
-                Err(invalid_params(
-                    "`params._meta.progressToken` must be a string or an integer without fraction and \
+            Some(token) if !ProgressToken::fits(token, self.text) => Err(invalid_params(
+                "`params._meta.progressToken` must be a string or an integer without fraction and \
                      exponent",
-                ))
-            }
+            )),
             _ => Ok(()),
         }
     }
@@ -508,3 +506,6 @@ fn header_mismatch(message: String) -> Rejection {
 fn faulty(shown: &str, fault: HeaderFault) -> Rejection {
     header_mismatch(format!("the `{shown}` header {}", fault.describe()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -599,3 +599,232 @@ fn special(bytes: &[u8], mut at: usize) -> usize {
     }
     at.min(bytes.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde::de::IgnoredAny;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn whole(text: &str) -> Result<Span, JsonError> {
+        let mut scanner = Scanner::new(text);
+        let span = scanner.value()?;
+        scanner.end()?;
+        Ok(span)
+    }
+
+    fn string(text: &str) -> Text {
+        Scanner::new(text).string().unwrap()
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_where_it_goes_wrong() {
+        for (text, message) in [
+            ("", "unexpected end of the text at byte 0"),
+            ("  ", "unexpected end of the text at byte 2"),
+            ("nul", "expected a value at byte 0"),
+            ("+1", "expected a value at byte 0"),
+            ("01", "leading zero in a number at byte 1"),
+            ("-01", "leading zero in a number at byte 2"),
+            ("-", "unexpected end of the text at byte 1"),
+            ("1.", "unexpected end of the text at byte 2"),
+            ("1.x", "expected a digit at byte 2"),
+            ("1e+", "unexpected end of the text at byte 3"),
+            ("[1,]", "expected a value at byte 3"),
+            ("[1 2]", "expected `,` or `]` at byte 3"),
+            ("[1}", "expected `,` or `]` at byte 2"),
+            (
+                "{\"a\":1,}",
+                "expected a member's name in double quotes at byte 7",
+            ),
+            (
+                "{a:1}",
+                "expected a member's name in double quotes at byte 1",
+            ),
+            ("{\"a\" 1}", "expected `:` at byte 5"),
+            ("{\"a\":1]", "expected `,` or `}` at byte 6"),
+            ("1 1", "expected the end of the text at byte 2"),
+            ("\"\\x\"", "unknown escape in a string at byte 2"),
+            (
+                "\"\\u12g4\"",
+                "expected four hexadecimal digits after `\\u` at byte 5",
+            ),
+            (
+                "\"\\u+123\"",
+                "expected four hexadecimal digits after `\\u` at byte 3",
+            ),
+            (
+                "\"12345678\u{1f}\"",
+                "control character in a string, which must be escaped, at byte 9",
+            ),
+            ("\"abc", "unexpected end of the text at byte 4"),
+            ("\u{feff}1", "expected a value at byte 0"),
+            ("\u{a0}1", "expected a value at byte 0"),
+        ] {
+            let error = whole(text).unwrap_err();
+            assert_eq!(error.to_string(), message, "{text}");
+            assert!(serde_json::from_str::<IgnoredAny>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_ends_at_the_limit_however_it_is_read() {
+        let nested = |open: &str, close: &str, levels: usize| {
+            format!("{}1{}", open.repeat(levels), close.repeat(levels))
+        };
+        for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"a\":[", "]}]")] {
+            let each = open.matches(['[', '{']).count();
+            let fits = MAX_DEPTH as usize / each;
+            assert!(whole(&nested(open, close, fits)).is_ok(), "{open}");
+            assert!(whole(&nested(open, close, fits + 1)).is_err(), "{open}");
+        }
+        assert!(whole(&"[".repeat(1_000_000)).is_err());
+        // Levels that were entered by hand count as well.
+        let text = format!("{{\"a\":{}}}", nested("[", "]", 128));
+        let mut scanner = Scanner::new(&text);
+        let outcome = scanner.object(|scanner, _| scanner.value().map(drop));
+        assert!(outcome.unwrap_err().to_string().contains("128"));
+    }
+
+    #[test]
+    fn strings_are_compared_and_decoded_unescaped() {
+        for (json, plain) in [
+            (r#""""#, ""),
+            (r#""id""#, "id"),
+            (r#""\u0069\u0064""#, "id"),
+            (r#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r#""\ud83d\uDE00é""#, "😀é"),
+        ] {
+            let text = string(json);
+            assert!(text.is(json, plain), "{json}");
+            assert!(!text.is(json, "other"), "{json}");
+            assert_eq!(text.decode(json).unwrap(), plain);
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_grammatical_but_no_text() {
+        for json in [
+            r#""\ud800""#,
+            r#""\udc00\ud800""#,
+            r#""\ud800\u0041""#,
+            r#""\ud800x""#,
+        ] {
+            assert!(whole(json).is_ok(), "{json}");
+            assert_eq!(string(json).decode(json), None, "{json}");
+            assert!(!string(json).is(json, "\u{fffd}"));
+        }
+        let ones = |json: &str| string(json).code_points(json).collect::<Vec<_>>();
+        assert_eq!(ones(r#""\ud800""#), ones(r#""\uD800""#));
+        assert_eq!(ones(r#""\ud800\u0041""#), [0xd800, 0x41]);
+    }
+
+    #[test]
+    fn the_eight_byte_search_finds_what_a_byte_search_finds() {
+        for length in 0..40 {
+            for at in 0..length {
+                for byte in 0..=255u8 {
+                    for fill in [b'x', 0x80, 0xff, b'!', b'#', b'[', b']', b' '] {
+                        let mut bytes = vec![fill; length];
+                        bytes[at] = byte;
+                        let stops = byte < 0x20 || byte == b'"' || byte == b'\\';
+                        let want = if stops { at } else { length };
+                        assert_eq!(special(&bytes, 0), want, "{byte} at {at} of {length}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// JSON and near misses of it.
+    fn documents() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just("false".to_owned()),
+            "-?(0|[1-9][0-9]{0,3})(\\.[0-9]{1,3})?([eE][-+]?[0-9]{1,2})?",
+            "[-+0-9.eE]{1,6}",
+            "\"([ -!#-\\[\\]-~é😀]|\\\\[\"\\\\/bfnrt]|\\\\u[0-9a-fA-F]{4}){0,12}\"",
+            "\"[\\x00-\\x7f]{0,10}\"",
+        ];
+        let space = "[ \n\r\t]{0,2}";
+        leaf.prop_recursive(5, 40, 5, move |inner| {
+            let member = (
+                space,
+                "\"[a-c\\\\u0061]{0,3}\"",
+                space,
+                inner.clone(),
+                space,
+            )
+                .prop_map(|(a, name, b, value, c)| format!("{a}{name}{b}:{value}{c}"));
+            let element = (space, inner, space).prop_map(|(a, value, b)| format!("{a}{value}{b}"));
+            prop_oneof![
+                prop::collection::vec(member, 0..5)
+                    .prop_map(|members| format!("{{{}}}", members.join(","))),
+                prop::collection::vec(element, 0..5)
+                    .prop_map(|elements| format!("[{}]", elements.join(","))),
+            ]
+        })
+    }
+
+    fn agrees(text: &str) {
+        let theirs = serde_json::from_str::<&RawValue>(text);
+        match whole(text) {
+            Ok(span) => assert_eq!(span.of(text), theirs.expect(text).get()),
+            Err(ours) => assert!(theirs.is_err(), "{text}: {ours}"),
+        }
+        let mut members = Vec::new();
+        let mut scanner = Scanner::new(text);
+        let read = scanner.object(|scanner, name| {
+            members.push((name, scanner.any()?.span));
+            Ok(())
+        });
+        if read.and_then(|_| scanner.end()).is_ok() {
+            // serde_json has no form for half of a pair.
+            let Some(ours) = members
+                .iter()
+                .map(|(name, span)| Some((name.decode(text)?.into_owned(), span.of(text))))
+                .collect::<Option<BTreeMap<_, _>>>()
+            else {
+                return;
+            };
+            let theirs: BTreeMap<String, &RawValue> = serde_json::from_str(text).expect(text);
+            let theirs: BTreeMap<_, _> = theirs
+                .into_iter()
+                .map(|(name, raw)| (name, raw.get()))
+                .collect();
+            assert_eq!(ours, theirs);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn documents_are_judged_as_serde_json_judges_them(text in documents()) {
+            agrees(&text);
+        }
+
+        #[test]
+        fn damaged_documents_are_judged_as_serde_json_judges_them(
+            text in documents(),
+            cut in any::<prop::sample::Index>(),
+            insert in "[\\[\\]{}:,\"\\\\0-9eu.\\- \n\\x00]{0,2}",
+            drop in 0..3usize,
+        ) {
+            let mut at = cut.index(text.len() + 1);
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            let mut after = (at + drop).min(text.len());
+            while !text.is_char_boundary(after) {
+                after += 1;
+            }
+            agrees(&format!("{}{insert}{}", &text[..at], &text[after..]));
+        }
+    }
+}
