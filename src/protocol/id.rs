@@ -162,11 +162,6 @@ macro_rules! string_or_integer {
                 Repr::from_value(value, text).map(Self)
             }
 
-            /// Whether [`from_json`](Self::from_json) finds one.
-            pub(crate) fn fits(value: Value, text: &str) -> bool {
-                Repr::fits(value, text)
-            }
-
             /// Appends the JSON text, which holds no line end of any kind.
             pub(crate) fn write_json(&self, out: &mut impl BufMut) {
                 self.0.write_json(out);
@@ -213,6 +208,13 @@ string_or_integer! {
 string_or_integer! {
     /// The token under which a client wants to hear of a request's progress: a string or an integer.
     ProgressToken
+}
+
+impl ProgressToken {
+    /// Whether [`from_json`](Self::from_json) finds one.
+    pub(crate) fn fits(value: Value, text: &str) -> bool {
+        Repr::fits(value, text)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-use http::{HeaderValue, Method as HttpMethod};
+use http::{HeaderName, HeaderValue, Method as HttpMethod};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::protocol::level::LogLevel;
 use crate::protocol::rejection::Rejection;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
