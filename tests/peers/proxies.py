@@ -48,6 +48,7 @@ global
   maxconn 100
 defaults
   mode http
+  {option}
   timeout connect {idle}s
   timeout client {idle}s
   timeout server {idle}s
@@ -82,9 +83,10 @@ def nginx(program, *ports):
 
 
 @contextlib.contextmanager
-def haproxy(program, *ports):
+def haproxy(program, *ports, option=""):
     servers = "\n  ".join(f"server mcp{index} 127.0.0.1:{port}" for index, port in enumerate(ports))
-    with _proxy(HAPROXY, servers, lambda file, folder: [program, "-db", "-f", file]) as port:
+    template = HAPROXY.replace("{option}", option)
+    with _proxy(template, servers, lambda file, folder: [program, "-db", "-f", file]) as port:
         yield port
 
 
@@ -168,6 +170,19 @@ def run(report, binary, name, program):
             need(wire.held(server.port)["completed"] == before["completed"], "the handler completed")
         return f"after {took:.2f} s"
 
+    def hang_up_at_once():
+        # Its default passes a hang-up on only with the next bytes to the client; here there are none to come in time.
+        with (
+            Server(binary, "--keep-alive-ms", "60000", "--stream-after-ms", "60000") as quiet,
+            haproxy(program, quiet.port, option="option abortonclose") as port,
+        ):
+            exchange = wire.Exchange(port, "tools/call", {"name": "hold", "arguments": {"ms": 20000, "stream": False}})
+            until(1, lambda: wire.held(quiet.port)["started"] == 1, "the start of the call")
+            exchange.close()
+            # Less than what is left of the idle limit, which would end the call, too.
+            took = until(0.7, lambda: wire.held(quiet.port)["cancelled"] == 1, "the handler's cancellation")
+        return f"after {took:.2f} s"
+
     def subscription():
         # A subscription is silent for longer than the limit, hears a change, and ends gracefully.
         with start(server.port) as port:
@@ -179,7 +194,8 @@ def run(report, binary, name, program):
                 def following(what):
                     message = next(messages, None)
                     took = time.monotonic() - exchange.start
-                    need(message is not None, f"the stream ended after {took:.2f} s instead of {what}")
+                    ended = f"the stream (status {exchange.status}) ended after {took:.2f} s instead of {what}"
+                    need(message is not None, ended)
                     return message
 
                 ack = following("its acknowledgement")
@@ -214,5 +230,7 @@ def run(report, binary, name, program):
         report.run(name, "without keep-alives the idle limit cuts the same call off", limit_is_real)
         report.run(name, "a client that hangs up cancels a streaming handler", lambda: hang_up(True))
         report.run(name, "a client that hangs up cancels a silent handler", lambda: hang_up(False))
+        if name == "haproxy":
+            report.run(name, "with `option abortonclose` a hang-up is passed on at once", hang_up_at_once)
         report.run(name, "a subscription outlives the limit, hears a change and ends gracefully", subscription)
         report.run(name, "two instances in turn serve one client", round_robin)
