@@ -25,10 +25,16 @@ class check:
         self.name = name
 
     async def __aenter__(self):
+        self.limit = asyncio.timeout(20)
+        await self.limit.__aenter__()
         return self
 
     async def __aexit__(self, kind, error, trace):
         global failed
+        try:
+            await self.limit.__aexit__(kind, error, trace)
+        except TimeoutError:
+            kind, error = TimeoutError, "the whole check did not happen within 20 s"
         if kind is None:
             print(f"ok - {self.name}", flush=True)
             return False
