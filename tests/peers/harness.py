@@ -1,5 +1,6 @@
 """What every peer's checks stand on: the server process, free ports, and the report."""
 
+import os
 import pathlib
 import re
 import signal
@@ -116,8 +117,13 @@ class Process:
 class Server(Process):
     """The server under test on a free port of loopback: `url`, `port`."""
 
-    def __init__(self, binary, *arguments):
-        super().__init__([binary, "--addr", "127.0.0.1:0", *arguments], stdout=subprocess.PIPE, text=True)
+    def __init__(self, binary, *arguments, **environment):
+        super().__init__(
+            [binary, "--addr", "127.0.0.1:0", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
         found = threading.Event()
         self.url = None
 

@@ -14,7 +14,8 @@ IDLE = 2
 SILENT_MS = 5000
 
 # Each template is all that the proxy is told. Only the idle limits differ from the defaults (60 seconds for nginx, none
-# for Caddy; HAProxy's must be set). Buffering, HTTP versions and everything else stay as the package ships them.
+# for Caddy; HAProxy's must be set), and Caddy's choice among instances, which is by chance. Buffering, HTTP versions and
+# everything else stay as the package ships them.
 NGINX = """
 daemon off;
 master_process off;
@@ -66,6 +67,7 @@ CADDY = """
 }}
 http://127.0.0.1:{port} {{
   reverse_proxy {servers} {{
+    lb_policy round_robin
     transport http {{
       read_timeout {idle}s
       write_timeout {idle}s
@@ -223,6 +225,36 @@ def run(report, binary, name, program):
             need(min(counts) > 0, f"one instance served nothing: {counts}")
         return f"{counts[0]} and {counts[1]} of 10 calls"
 
+    def rounds(port):
+        """A call in three rounds, each of which brings what the one before it left in `requestState`."""
+        params = {"name": "test_input_required_result_multi_round", "arguments": {}}
+        answers = []
+        for content in ({"name": "Ada"}, {"color": "blue"}, None):
+            with wire.Exchange(port, "tools/call", params, capabilities={"elicitation": {}}) as exchange:
+                answer = exchange.answer()
+            answers.append(answer)
+            result = answer.get("result", {})
+            if result.get("resultType") != "input_required":
+                break
+            [key] = result["inputRequests"]
+            params = {
+                **params,
+                "inputResponses": {key: {"action": "accept", "content": content}},
+                "requestState": result["requestState"],
+            }
+        return answers
+
+    def state_travels():
+        key = {"EVERYTHING_STATE_KEY": "a key that both instances share, for this test alone"}
+        with Server(binary, **key) as one, Server(binary, **key) as two, start(one.port, two.port) as port:
+            answers = rounds(port)
+            need(len(answers) == 3, f"answered after {len(answers)} rounds: {answers[-1]}")
+            need(answers[-1].get("result", {}).get("resultType") == "complete", f"the last answer is {answers[-1]}")
+        # Each with its own key, or a state that was never checked would pass, too.
+        with Server(binary) as one, Server(binary) as two, start(one.port, two.port) as port:
+            answers = rounds(port)
+            need(answers[-1].get("error", {}).get("code") == -32602, f"another instance's state: {answers[-1]}")
+
     with Server(binary, "--keep-alive-ms", "500", "--stream-after-ms", "500") as server:
         report.run(name, "frames arrive as they are sent", frames_live)
         report.run(name, f"a stream that is silent for 5 s outlives an idle limit of {IDLE} s", lambda: outlives(True))
@@ -234,3 +266,4 @@ def run(report, binary, name, program):
             report.run(name, "with `option abortonclose` a hang-up is passed on at once", hang_up_at_once)
         report.run(name, "a subscription outlives the limit, hears a change and ends gracefully", subscription)
         report.run(name, "two instances in turn serve one client", round_robin)
+        report.run(name, "the state of a call in rounds travels between instances that share a key", state_travels)

@@ -15,8 +15,8 @@ class Broken(Exception):
 class Exchange:
     """One POST and its response. `frames()` yields `(seconds since the request, JSON or None)`, None for a keep-alive."""
 
-    def __init__(self, port, method, params=None, *, id=1, token=None, log=None, timeout=15):
-        meta = {META + "protocolVersion": REVISION, META + "clientCapabilities": {}}
+    def __init__(self, port, method, params=None, *, id=1, token=None, log=None, capabilities=None, timeout=15):
+        meta = {META + "protocolVersion": REVISION, META + "clientCapabilities": capabilities or {}}
         if token is not None:
             meta["progressToken"] = token
         if log is not None:

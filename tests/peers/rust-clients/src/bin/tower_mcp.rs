@@ -96,12 +96,13 @@ async fn calls(client: &McpClient, handler: &Handler) -> Outcome {
 }
 
 fn everything() -> SubscriptionFilter {
-    let mut filter = SubscriptionFilter::default();
-    filter.tools_list_changed = Some(true);
-    filter.prompts_list_changed = Some(true);
-    filter.resources_list_changed = Some(true);
-    filter.resource_subscriptions = Some(vec![WATCHED.to_string()]);
-    filter
+    SubscriptionFilter {
+        tools_list_changed: Some(true),
+        prompts_list_changed: Some(true),
+        resources_list_changed: Some(true),
+        resource_subscriptions: Some(vec![WATCHED.to_string()]),
+        ..SubscriptionFilter::default()
+    }
 }
 
 async fn hears(client: &McpClient, handler: &Handler) -> Outcome {
