@@ -1,0 +1,281 @@
+//! The channel: the server's side of one request.
+
+mod closed;
+mod inner;
+mod keyed;
+mod outgoing;
+mod outlet;
+mod scratch;
+mod send;
+mod sending;
+mod shared;
+mod slots;
+pub(crate) mod sync;
+mod values;
+mod waiters;
+mod waiting;
+
+use std::fmt;
+
+pub use closed::{Closed, Flush};
+pub use outlet::Outlet;
+pub(crate) use outlet::Step;
+pub use sending::Sending;
+pub(crate) use shared::{Info, Shared};
+pub(crate) use slots::Slots;
+pub(crate) use sync::Arc;
+pub(crate) use values::{ValueSources, Values};
+
+use crate::error::SendError;
+use crate::protocol::id::{ProgressToken, RequestId};
+use crate::protocol::level::LogLevel;
+use crate::protocol::message::Message;
+use crate::protocol::meta::RequestMeta;
+
+/// How many bytes may wait unsent in each stream, unless the layer is told otherwise.
+pub(crate) const DEFAULT_BUFFER_LIMIT: usize = 4 * 1024;
+
+/// Whether a channel still takes messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Every send that the request allows works.
+    Open,
+    /// Every send is refused as [closed](SendError::is_closed).
+    Closed,
+}
+
+/// The channel back to the client, for the time of one request.
+///
+/// The layer puts it into the request's extensions. Handles are cheap to clone and work from any
+/// task or thread. The first message that is sent turns the response into an event stream; without
+/// one it is a single JSON reply.
+///
+/// | call | what it does |
+/// | --- | --- |
+/// | [`send_progress`](Self::send_progress) | reports progress, if the client asked for it |
+/// | [`send_log`](Self::send_log) | sends a log record, if it is of the level that the client asked for |
+/// | [`send_notification`](Self::send_notification) | sends any other notification |
+/// | [`send_result`](Self::send_result), [`send_error`](Self::send_error) | sends the final reply |
+/// | [`start_stream`](Self::start_stream) | opens the stream before there is something to send |
+/// | [`close`](Self::close) | ends the response without a reply |
+/// | [`closed`](Self::closed) | waits until the client is gone or the response has ended |
+///
+/// The channel of a notification is closed from the start: nothing answers a notification.
+///
+/// # Examples
+///
+/// ```
+/// # use mcp_channel::{Channel, SendError};
+/// async fn index(channel: Channel) -> Result<(), SendError> {
+///     channel.send_progress((1, 2, "reading")).await?;
+///     channel.send_log(mcp_channel::LogLevel::Info, "half way").await?;
+///     channel.send_progress((2, 2)).await
+/// }
+/// ```
+pub struct Channel {
+    shared: Arc<Shared>,
+    /// Whether this handle is open, and counted.
+    open: bool,
+}
+
+impl Channel {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        shared.add_handle();
+        Self {
+            shared: Arc::clone(shared),
+            open: true,
+        }
+    }
+
+    /// The id of the request, in the JSON type and with the digits that the client sent. None for
+    /// a notification.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&RequestId> {
+        self.shared.info.id.as_ref()
+    }
+
+    /// What the request's `_meta` says: the client, its capabilities, the trace context.
+    #[must_use]
+    pub fn meta(&self) -> &RequestMeta {
+        &self.shared.info.meta
+    }
+
+    /// The token that ties progress to the request. None when the client wants no progress.
+    #[must_use]
+    pub fn progress_token(&self) -> Option<&ProgressToken> {
+        self.meta().progress_token()
+    }
+
+    /// The lowest level of log records that the client wants. None when it wants no records.
+    #[must_use]
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.meta().log_level()
+    }
+
+    /// The URI of the request, as the layer saw it.
+    #[must_use]
+    pub fn endpoint(&self) -> &str {
+        self.meta().endpoint()
+    }
+
+    /// A value of the application: one that the layer [copied from the request's
+    /// extensions](crate::McpChannelLayer::copy_value), or else one that it [was
+    /// given](crate::McpChannelLayer::value).
+    #[must_use]
+    pub fn value<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.shared.info.values.get()
+    }
+
+    /// Whether sends still work.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        if self.open && self.shared.lock().state.ended().is_none() {
+            Status::Open
+        } else {
+            Status::Closed
+        }
+    }
+
+    /// Opens the event stream now, before there is something to send.
+    ///
+    /// For slow work that has nothing to tell: an open stream carries keep-alives, so that no proxy
+    /// and no client gives up on it. Does nothing more when the stream is open, and nothing at all
+    /// for a client that takes only JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`is_closed`](SendError::is_closed).
+    pub fn start_stream(&self) -> Result<(), SendError> {
+        self.open()?.start_stream()
+    }
+
+    /// Ends the response from the server's side, without a reply.
+    ///
+    /// An open stream ends; that of a `subscriptions/listen` request ends with its completion
+    /// result. What was still to become a single reply becomes an internal error.
+    ///
+    /// # Errors
+    ///
+    /// [`is_closed`](SendError::is_closed) when it had ended before.
+    pub fn close(&self) -> Result<(), SendError> {
+        self.open()?.close()
+    }
+
+    /// Closes this handle and tells nobody: the response and the other handles stay as they are.
+    ///
+    /// A handle that is closed does not keep the response waiting.
+    pub fn set_closed(&mut self) {
+        if std::mem::take(&mut self.open) {
+            self.shared.drop_handle();
+        }
+    }
+
+    /// A closed handle that knows all that this one knows: for code that wants a channel where
+    /// nothing is to be sent.
+    #[must_use]
+    pub fn as_closed(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            open: false,
+        }
+    }
+
+    /// Waits until the channel is closed, and says why.
+    ///
+    /// The way for a task to notice that the client is gone; the handler itself is cancelled then.
+    /// A handle that was closed alone resolves at once, with
+    /// [`CloseReason::Closed`](crate::CloseReason::Closed).
+    ///
+    /// # Cancel safety
+    ///
+    /// It can be dropped and made again at any time.
+    pub fn closed(&self) -> Closed<'_> {
+        Closed::new(self)
+    }
+
+    /// Waits until the server has been given what was sent so far, and has it write that before it
+    /// asks for more.
+    ///
+    /// Rarely needed: a frame that is alone leaves at once. For a handler that sends and then keeps
+    /// its thread.
+    ///
+    /// # Errors
+    ///
+    /// [`is_closed`](SendError::is_closed), as the future's output.
+    ///
+    /// # Cancel safety
+    ///
+    /// It can be dropped and made again at any time.
+    pub fn flush(&self) -> Flush<'_> {
+        Flush::new(self)
+    }
+
+    /// Makes the channel of a request by hand, with the other end of it: for tests of handlers.
+    ///
+    /// `values` are the [application's](Self::value).
+    ///
+    /// ```
+    /// use mcp_channel::{Channel, Message};
+    ///
+    /// let message = Message::parse(
+    ///     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":7}}}"#,
+    /// )?;
+    /// let (channel, mut outlet) = Channel::from_request(&message, http::Extensions::new());
+    /// channel.try_send_progress(1)?;
+    /// assert!(outlet.try_next().unwrap().starts_with(b"event: message\ndata: {"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn from_request(message: &Message, values: http::Extensions) -> (Self, Outlet) {
+        let info = Info {
+            id: message.id().cloned(),
+            meta: message.meta().clone(),
+            values: Values::new(values),
+            server_info: None,
+            buffer_limit: DEFAULT_BUFFER_LIMIT,
+            subscription: message.is_subscription(),
+        };
+        let shared = Shared::new(info, true);
+        (Self::new(&shared), Outlet::new(shared))
+    }
+
+    /// What the handles share, if this one is open.
+    fn open(&self) -> Result<&Shared, SendError> {
+        if self.open {
+            Ok(&self.shared)
+        } else {
+            Err(SendError::CLOSED)
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
+impl Clone for Channel {
+    fn clone(&self) -> Self {
+        if self.open {
+            Self::new(&self.shared)
+        } else {
+            self.as_closed()
+        }
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.set_closed();
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("request_id", &self.request_id())
+            .field("progress_token", &self.progress_token())
+            .field("log_level", &self.log_level())
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}

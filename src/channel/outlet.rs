@@ -1,0 +1,219 @@
+//! The other end of a channel: whoever writes the response.
+
+use std::fmt;
+use std::task::{Poll, Waker};
+
+use bytes::Bytes;
+use http::StatusCode;
+use tokio::time::Instant;
+
+use super::inner::FinalReply;
+use super::shared::Shared;
+use super::sync::Arc;
+use crate::error::CloseReason;
+use crate::protocol::id::RequestId;
+use crate::protocol::rpc_error::RpcError;
+use crate::state::Head;
+
+/// The other end of a [`Channel`](crate::Channel): what was sent, as the client gets it.
+///
+/// The layer writes the response from one. [`Channel::from_request`](crate::Channel::from_request)
+/// hands one out for tests of handlers. When it is dropped, the client is gone: the channel is
+/// closed as [disconnected](CloseReason::Disconnected).
+pub struct Outlet {
+    shared: Arc<Shared>,
+}
+
+/// What there is for the body of a stream.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Bytes for the client; `flush` when the server is to write them before it asks for more.
+    Bytes { bytes: Bytes, flush: bool },
+    /// Nothing yet. The waker is woken when there is; `ended` when only the handler's return is
+    /// still to come.
+    Wait { ended: bool },
+    /// All was handed out.
+    Done,
+}
+
+impl Outlet {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// What was sent since the last call and is on the stream: one or more whole events. None when
+    /// nothing was.
+    pub fn try_next(&mut self) -> Option<Bytes> {
+        let (bytes, wakers) = self.shared.lock().take()?;
+        wakers.into_iter().for_each(Waker::wake);
+        Some(bytes)
+    }
+
+    /// The final reply, with its HTTP status, when it came before anything opened the stream.
+    pub fn try_reply(&mut self) -> Option<(StatusCode, Bytes)> {
+        let reply = self.shared.lock().reply.take()?;
+        Some((reply.status, reply.json.into_bytes()))
+    }
+
+    /// The handler is about to be polled.
+    pub(crate) fn begin_poll(&self) {
+        let now = Instant::now();
+        self.shared.lock().begin_poll(now);
+    }
+
+    /// Decides what the response is to be, after the handler was polled. The waker is woken when
+    /// that changes.
+    pub(crate) fn poll_head(&self, waker: &Waker) -> Poll<Head> {
+        let mut inner = self.shared.lock();
+        inner.end_poll();
+        let head = inner.state.head();
+        if head != Head::Undecided {
+            return Poll::Ready(head);
+        }
+        let stale = inner.wait(waker);
+        drop(inner);
+        drop(stale);
+        Poll::Pending
+    }
+
+    /// Looks for bytes, after the handler was polled.
+    pub(crate) fn poll_bytes(&self, waker: &Waker) -> Step {
+        let mut inner = self.shared.lock();
+        inner.end_poll();
+        if let Some((bytes, wakers)) = inner.take() {
+            let flush = inner.outgoing.is_empty() && std::mem::take(&mut inner.flush);
+            drop(inner);
+            wakers.into_iter().for_each(Waker::wake);
+            return Step::Bytes { bytes, flush };
+        }
+        if inner.state.is_done() {
+            return Step::Done;
+        }
+        let ended = inner.state.ended().is_some();
+        let stale = inner.wait(waker);
+        let quiet = inner.outgoing.release();
+        drop(inner);
+        drop((stale, quiet));
+        Step::Wait { ended }
+    }
+
+    /// Whether the stream is open.
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.shared.lock().state.is_streaming()
+    }
+
+    /// Whether the channel is closed.
+    pub(crate) fn ended(&self) -> Option<CloseReason> {
+        self.shared.lock().state.ended()
+    }
+
+    /// Opens the stream because the reply is late, or because the client takes nothing else. A
+    /// reply that is there is its one event.
+    pub(crate) fn open_stream(&self) {
+        let mut inner = self.shared.lock();
+        inner.state.stream_reply();
+        let spent = if inner.state.is_streaming() {
+            inner.reply.take()
+        } else {
+            None
+        };
+        if let Some(reply) = &spent {
+            inner.outgoing.append_last(&reply.json.0);
+        }
+        drop(inner);
+        drop(spent);
+    }
+
+    /// The status of the reply that is kept back.
+    pub(crate) fn reply_status(&self) -> Option<StatusCode> {
+        self.shared.lock().reply.as_ref().map(|reply| reply.status)
+    }
+
+    /// The reply that was kept back; an internal error where there is none, which no sequence of
+    /// events should bring about.
+    pub(crate) fn take_reply(&self, otherwise: &'static str) -> FinalReply {
+        let reply = self.shared.lock().reply.take();
+        reply.unwrap_or_else(|| self.shared.failure(otherwise))
+    }
+
+    /// Keeps an error back as the reply to a notification, which has no channel.
+    pub(crate) fn keep_reply(&self, error: &RpcError) {
+        let reply = self.shared.error(error);
+        self.shared.lock().reply = Some(reply);
+    }
+
+    /// Ends the request with the result that the handler returned, unless it has ended.
+    pub(crate) fn reply_result(&self, json: &[u8]) {
+        match self.shared.encoded_result(json) {
+            Ok(reply) => self.reply(reply),
+            Err(error) if error.is_closed() => {}
+            Err(error) => {
+                crate::trace::error!(%error, "the handler returned what is no result");
+                self.fail("the result is no JSON object");
+            }
+        }
+    }
+
+    /// Ends the request with an error, unless it has ended.
+    pub(crate) fn reply_error(&self, error: &RpcError) {
+        self.reply(self.shared.error(error));
+    }
+
+    fn reply(&self, reply: FinalReply) {
+        // An error means that the first reply stands.
+        let _ = self
+            .shared
+            .end(self.shared.lock(), CloseReason::Replied, Some(reply));
+    }
+
+    /// Ends the request with an internal error, unless it has ended.
+    pub(crate) fn fail(&self, message: &'static str) {
+        self.shared.fail(self.shared.lock(), message);
+    }
+
+    /// Refuses every further send: the last event is still to be made of a response's body.
+    pub(crate) fn close_for_body(&self) {
+        let _ = self
+            .shared
+            .end(self.shared.lock(), CloseReason::Replied, None);
+    }
+
+    /// Sends the last event after [`close_for_body`](Self::close_for_body).
+    pub(crate) fn send_last(&self, json: &[u8]) {
+        self.shared.lock().outgoing.append_last(json);
+    }
+
+    /// Sends an internal error as the last event after [`close_for_body`](Self::close_for_body).
+    pub(crate) fn fail_last(&self, message: &'static str) {
+        let failure = self.shared.failure(message);
+        self.send_last(&failure.json.0);
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&RequestId> {
+        self.shared.info.id.as_ref()
+    }
+
+    /// The handler has returned, and all that it held is dropped.
+    pub(crate) fn handler_returned(&self, deferred: bool) {
+        self.shared.handler_returned(deferred);
+    }
+
+    /// Closes the channel because nobody will read any more.
+    pub(crate) fn disconnect(&self) {
+        let (wakers, unsent) = self.shared.lock().disconnect();
+        wakers.into_iter().for_each(Waker::wake);
+        drop(unsent);
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        self.disconnect();
+    }
+}
+
+impl fmt::Debug for Outlet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outlet").finish_non_exhaustive()
+    }
+}

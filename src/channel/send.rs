@@ -1,0 +1,291 @@
+//! What a handler sends.
+
+use serde::Serialize;
+
+use super::Channel;
+use super::scratch::Scratch;
+use super::sending::{Sending, Step};
+use crate::error::{CloseReason, SendError};
+use crate::protocol::level::LogLevel;
+use crate::protocol::notification::{self, MESSAGE, Shape};
+use crate::protocol::progress::Progress;
+use crate::protocol::rpc_error::RpcError;
+use crate::protocol::sse;
+use crate::state::Frame;
+
+impl Channel {
+    /// Reports progress: a number, `(progress, total)` or `(progress, total, message)`; see
+    /// [`Progress`].
+    ///
+    /// The protocol requires progress to increase with each notification. A value that does not is
+    /// not sent, and that is no error.
+    ///
+    /// # Errors
+    ///
+    /// As the future's output: [`is_closed`](SendError::is_closed),
+    /// [`is_no_progress_token`](SendError::is_no_progress_token),
+    /// [`is_invalid_message`](SendError::is_invalid_message) for NaN, an infinity, or on a
+    /// `subscriptions/listen` stream, which carries no progress.
+    ///
+    /// # Cancel safety
+    ///
+    /// See [`Sending`].
+    pub fn send_progress<'a>(&'a self, progress: impl Into<Progress<'a>>) -> Sending<'a> {
+        Sending::new(self, self.progress(progress.into()))
+    }
+
+    /// As [`send_progress`](Self::send_progress), but never waits.
+    ///
+    /// # Errors
+    ///
+    /// The same, and [`is_full`](SendError::is_full).
+    pub fn try_send_progress<'a>(
+        &self,
+        progress: impl Into<Progress<'a>>,
+    ) -> Result<(), SendError> {
+        self.try_send(self.progress(progress.into()))
+    }
+
+    /// Sends a log record: any data that serializes, at or above the level that the client asked
+    /// for.
+    ///
+    /// A record below that level is dropped without being encoded, and so is every record when the
+    /// client asked for none; that is no error.
+    ///
+    /// Log messages are deprecated in revision `2026-07-28` of the protocol, which still carries
+    /// them; prefer OpenTelemetry or standard error for what an operator should read.
+    ///
+    /// # Errors
+    ///
+    /// As the future's output: [`is_closed`](SendError::is_closed),
+    /// [`is_invalid_message`](SendError::is_invalid_message) when the data does not serialize, or
+    /// on a `subscriptions/listen` stream, which carries no log messages.
+    ///
+    /// # Cancel safety
+    ///
+    /// See [`Sending`].
+    pub fn send_log(&self, level: LogLevel, data: impl Serialize) -> Sending<'_> {
+        Sending::new(self, self.log(level, &data, None))
+    }
+
+    /// As [`send_log`](Self::send_log), with the name of the logger.
+    pub fn send_log_from(
+        &self,
+        logger: &str,
+        level: LogLevel,
+        data: impl Serialize,
+    ) -> Sending<'_> {
+        Sending::new(self, self.log(level, &data, Some(logger)))
+    }
+
+    /// As [`send_log`](Self::send_log), but never waits.
+    ///
+    /// # Errors
+    ///
+    /// The same, and [`is_full`](SendError::is_full).
+    pub fn try_send_log(&self, level: LogLevel, data: impl Serialize) -> Result<(), SendError> {
+        self.try_send(self.log(level, &data, None))
+    }
+
+    /// As [`try_send_log`](Self::try_send_log), with the name of the logger.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn try_send_log_from(
+        &self,
+        logger: &str,
+        level: LogLevel,
+        data: impl Serialize,
+    ) -> Result<(), SendError> {
+        self.try_send(self.log(level, &data, Some(logger)))
+    }
+
+    /// Sends a notification: anything that serializes to an object with a `method`, or one of the
+    /// [typed ones](crate::notification).
+    ///
+    /// `jsonrpc` is added when absent. The methods that live on a `subscriptions/listen` stream,
+    /// and every notification on such a stream, are stamped with the request's id; see
+    /// [`requires_subscription_id`](crate::notification::requires_subscription_id). A
+    /// `notifications/message` obeys the request's log level, and a `notifications/progress` needs
+    /// a token and must increase, as with the methods for these.
+    ///
+    /// # Errors
+    ///
+    /// As the future's output: [`is_closed`](SendError::is_closed),
+    /// [`is_not_streamable`](SendError::is_not_streamable),
+    /// [`is_not_acknowledged`](SendError::is_not_acknowledged),
+    /// [`is_invalid_message`](SendError::is_invalid_message) when it is no notification (it names
+    /// why) or does not belong on the stream.
+    ///
+    /// # Cancel safety
+    ///
+    /// See [`Sending`].
+    pub fn send_notification(&self, notification: impl Serialize) -> Sending<'_> {
+        Sending::new(self, self.notification(&notification))
+    }
+
+    /// As [`send_notification`](Self::send_notification), but never waits.
+    ///
+    /// # Errors
+    ///
+    /// The same, and [`is_full`](SendError::is_full).
+    pub fn try_send_notification(&self, notification: impl Serialize) -> Result<(), SendError> {
+        self.try_send(self.notification(&notification))
+    }
+
+    /// Sends the final reply: a result, which is anything that serializes to a JSON object.
+    ///
+    /// `resultType: "complete"` is added when the result has none, and the server's name and
+    /// version when the layer [knows them](crate::McpChannelLayer::server_info). On an open stream
+    /// it is the last event; otherwise it is the one JSON reply, sent when the handler has
+    /// returned. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// [`is_closed`](SendError::is_closed) when a reply was sent before,
+    /// [`is_not_acknowledged`](SendError::is_not_acknowledged),
+    /// [`is_invalid_message`](SendError::is_invalid_message) when the result is no object or does
+    /// not serialize; the request then still wants its reply.
+    pub fn send_result(&self, result: impl Serialize) -> Result<(), SendError> {
+        let shared = self.open()?;
+        shared.admit(Frame::Result)?;
+        let reply = shared.result(&result)?;
+        let inner = shared.lock();
+        inner.state.admit(Frame::Result)?;
+        shared.end(inner, CloseReason::Replied, Some(reply))
+    }
+
+    /// Sends the final reply: an error.
+    ///
+    /// On an open stream it is the last event; otherwise it is the one JSON reply, with the
+    /// [error's HTTP status](RpcError::status), sent when the handler has returned. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// [`is_closed`](SendError::is_closed) when a reply was sent before.
+    pub fn send_error(&self, error: impl Into<RpcError>) -> Result<(), SendError> {
+        let shared = self.open()?;
+        let error = error.into();
+        let reply = shared.error(&error);
+        shared.end(shared.lock(), CloseReason::Replied, Some(reply))
+    }
+
+    fn progress<'a>(&self, progress: Progress<'a>) -> Step<'a> {
+        let ready = self.open().and_then(|shared| {
+            shared.admit(Frame::Progress)?;
+            if shared.info.meta.progress_token().is_none() {
+                return Err(SendError::NO_PROGRESS_TOKEN);
+            }
+            if !progress.is_finite() {
+                return Err(SendError::invalid(
+                    "progress and its total are finite numbers",
+                ));
+            }
+            Ok(())
+        });
+        match ready {
+            Ok(()) => Step::Progress(progress),
+            Err(error) => Step::Decided(Err(error)),
+        }
+    }
+
+    fn log<'a>(&self, level: LogLevel, data: &impl Serialize, logger: Option<&str>) -> Step<'a> {
+        let wanted = self.open().and_then(|shared| {
+            shared.admit(Frame::Log)?;
+            Ok(self.wants(level))
+        });
+        match wanted {
+            Ok(true) => {}
+            Ok(false) => return Step::Decided(Ok(())),
+            Err(error) => return Step::Decided(Err(error)),
+        }
+        let mut json = Scratch::take();
+        let record = LogRecord {
+            jsonrpc: "2.0",
+            method: MESSAGE,
+            params: LogParams {
+                level,
+                logger,
+                data,
+            },
+        };
+        match sse::encode(&mut json.0, &record) {
+            Ok(()) => Step::Json {
+                frame: Frame::Log,
+                json,
+                progress: None,
+            },
+            Err(error) => Step::Decided(Err(SendError::invalid(format!(
+                "the log record's data does not serialize: {error}"
+            )))),
+        }
+    }
+
+    fn notification<'a>(&self, notification: &impl Serialize) -> Step<'a> {
+        self.prepared(notification)
+            .unwrap_or_else(|error| Step::Decided(Err(error)))
+    }
+
+    fn prepared<'a>(&self, notification: &impl Serialize) -> Result<Step<'a>, SendError> {
+        let shared = self.open()?;
+        if shared.lock().state.ended().is_some() {
+            return Err(SendError::CLOSED);
+        }
+        let mut json = Scratch::take();
+        let shape = notification::write(&mut json.0, notification).map_err(SendError::invalid)?;
+        let (frame, progress) = match shape {
+            Shape::Acknowledgement => (Frame::Acknowledgement, None),
+            Shape::Progress(progress) => (Frame::Progress, Some(progress)),
+            Shape::Log(_) => (Frame::Log, None),
+            Shape::Subscription | Shape::Other => (Frame::Notification, None),
+        };
+        shared.admit_notification(frame)?;
+        if matches!(shape, Shape::Log(level) if !self.wants(level)) {
+            return Ok(Step::Decided(Ok(())));
+        }
+        let stamped = matches!(shape, Shape::Acknowledgement | Shape::Subscription)
+            || shared.info.subscription;
+        if let Some(id) = self.request_id().filter(|_| stamped) {
+            notification::stamp_subscription_id(&mut json.0, id).map_err(SendError::invalid)?;
+        }
+        Ok(Step::Json {
+            frame,
+            json,
+            progress,
+        })
+    }
+
+    /// Whether the client wants log records of this level.
+    fn wants(&self, level: LogLevel) -> bool {
+        self.log_level().is_some_and(|wanted| level >= wanted)
+    }
+
+    fn try_send(&self, step: Step<'_>) -> Result<(), SendError> {
+        let Some(item) = step.item() else {
+            return match step {
+                Step::Decided(result) => result,
+                _ => Ok(()),
+            };
+        };
+        match self.shared.send(item, None) {
+            std::task::Poll::Ready(sent) => sent.map(|_| ()),
+            std::task::Poll::Pending => Err(SendError::FULL),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct LogRecord<'a, T> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: LogParams<'a, T>,
+}
+
+#[derive(Serialize)]
+struct LogParams<'a, T> {
+    level: LogLevel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logger: Option<&'a str>,
+    data: &'a T,
+}

@@ -1,0 +1,110 @@
+//! A send that waits for room.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::Channel;
+use super::inner::Sent;
+use super::scratch::Scratch;
+use super::shared::Item;
+use super::waiters::Ticket;
+use crate::error::SendError;
+use crate::protocol::progress::Progress;
+use crate::state::Frame;
+
+/// Sends one message, and waits while the client reads more slowly than the handler writes.
+///
+/// Made by the `send_*` methods of a [`Channel`]. What is to be sent was encoded when it was made,
+/// so this is `Send` whatever the message's type.
+///
+/// Gives way to the server once when the handler has kept its thread for about a millisecond, so
+/// that a handler that only computes is seen working.
+///
+/// # Cancel safety
+///
+/// A message is sent whole or not at all. Dropped before it was polled, or while it waits for room,
+/// it is not sent and its place in line is given up.
+#[must_use = "nothing is sent unless this is awaited"]
+pub struct Sending<'a> {
+    channel: &'a Channel,
+    step: Step<'a>,
+    ticket: Ticket,
+}
+
+pub(super) enum Step<'a> {
+    Progress(Progress<'a>),
+    Json {
+        frame: Frame,
+        json: Scratch,
+        progress: Option<f64>,
+    },
+    /// Decided before anything was to be sent.
+    Decided(Result<(), SendError>),
+    Yielded,
+    Done,
+}
+
+impl Step<'_> {
+    pub(super) fn item(&self) -> Option<Item<'_>> {
+        match self {
+            Self::Progress(progress) => Some(Item::Progress(progress)),
+            Self::Json {
+                frame,
+                json,
+                progress,
+            } => Some(Item::Json {
+                frame: *frame,
+                json: &json.0,
+                progress: *progress,
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Sending<'a> {
+    pub(super) fn new(channel: &'a Channel, step: Step<'a>) -> Self {
+        Self {
+            channel,
+            step,
+            ticket: Ticket::default(),
+        }
+    }
+}
+
+impl Future for Sending<'_> {
+    type Output = Result<(), SendError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let Some(item) = this.step.item() else {
+            return match std::mem::replace(&mut this.step, Step::Done) {
+                Step::Decided(result) => Poll::Ready(result),
+                // Also when polled after its end, which is the caller's mistake and harms nobody.
+                _ => Poll::Ready(Ok(())),
+            };
+        };
+        let sent = std::task::ready!(this.channel.shared.send(item, Some((&mut this.ticket, cx))));
+        this.step = Step::Done;
+        if sent? == Sent::Yield {
+            this.step = Step::Yielded;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        self.channel.shared.leave(&mut self.ticket);
+    }
+}
+
+impl fmt::Debug for Sending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sending").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,101 @@
+//! Reading a request's body, up to a limit.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http_body::Body;
+
+use crate::error::BoxError;
+use crate::protocol::check;
+use crate::protocol::rejection::Rejection;
+
+/// The body so far.
+#[derive(Debug)]
+pub(crate) struct Collect {
+    limit: u64,
+    /// A body that arrives in one piece is used as it is.
+    first: Bytes,
+    more: Vec<u8>,
+}
+
+impl Collect {
+    /// `limit` is in bytes.
+    pub(crate) fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            first: Bytes::new(),
+            more: Vec::new(),
+        }
+    }
+
+    /// Reads on; the whole body, once it is there. The rest of one that is too large is not read.
+    pub(crate) fn poll<B>(
+        &mut self,
+        mut body: Pin<&mut B>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Bytes, Rejection>>
+    where
+        B: Body,
+        B::Error: Into<BoxError>,
+    {
+        if self.len() + body.size_hint().lower() > self.limit {
+            return Poll::Ready(Err(check::too_large(self.limit)));
+        }
+        while let Some(frame) = ready!(body.as_mut().poll_frame(cx)) {
+            let frame = match frame {
+                Ok(frame) => frame,
+                Err(error) => {
+                    let error: BoxError = error.into();
+                    return Poll::Ready(Err(self.rejection(&*error)));
+                }
+            };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            if self.len() + data.remaining() as u64 > self.limit {
+                return Poll::Ready(Err(check::too_large(self.limit)));
+            }
+            self.push(data);
+        }
+        let first = std::mem::take(&mut self.first);
+        Poll::Ready(Ok(if self.more.is_empty() {
+            first
+        } else {
+            std::mem::take(&mut self.more).into()
+        }))
+    }
+
+    fn len(&self) -> u64 {
+        (self.first.len() + self.more.len()) as u64
+    }
+
+    fn push(&mut self, mut data: impl Buf) {
+        if self.len() == 0 {
+            self.first = data.copy_to_bytes(data.remaining());
+            return;
+        }
+        if self.more.is_empty() {
+            self.more
+                .extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        while data.has_remaining() {
+            let chunk = data.chunk();
+            self.more.extend_from_slice(chunk);
+            let length = chunk.len();
+            data.advance(length);
+        }
+    }
+
+    /// An outer limit speaks through the body's error; the client is told the same as by ours.
+    fn rejection(&self, error: &(dyn std::error::Error + 'static)) -> Rejection {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if error.to_string().contains("length limit exceeded") {
+                return check::too_large_for_another();
+            }
+            cause = error.source();
+        }
+        check::broken_body(&error)
+    }
+}

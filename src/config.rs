@@ -1,0 +1,40 @@
+//! What a layer was told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::channel::{DEFAULT_BUFFER_LIMIT, ValueSources};
+use crate::protocol::check::Policy;
+use crate::shutdown::Shutdown;
+
+/// The longest silence of an open stream, and of a reply before it becomes one.
+pub(crate) const DEFAULT_QUIET: Duration = Duration::from_secs(15);
+/// How many bytes a request's body may have.
+pub(crate) const DEFAULT_BODY_LIMIT: u64 = 4 * 1024 * 1024;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) policy: Policy,
+    pub(crate) body_limit: u64,
+    pub(crate) buffer_limit: usize,
+    pub(crate) keep_alive: Option<Duration>,
+    pub(crate) stream_after: Option<Duration>,
+    pub(crate) server_info: Option<Arc<str>>,
+    pub(crate) values: ValueSources,
+    pub(crate) shutdown: Option<Shutdown>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            body_limit: DEFAULT_BODY_LIMIT,
+            buffer_limit: DEFAULT_BUFFER_LIMIT,
+            keep_alive: Some(DEFAULT_QUIET),
+            stream_after: Some(DEFAULT_QUIET),
+            server_info: None,
+            values: ValueSources::default(),
+            shutdown: None,
+        }
+    }
+}

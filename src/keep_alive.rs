@@ -1,0 +1,80 @@
+//! The timers of a response: when a quiet stream gets a comment, and when a late reply becomes a
+//! stream.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+/// A timer that exists only once it was waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Timer(Option<Pin<Box<Sleep>>>);
+
+impl Timer {
+    /// Resolves at the time that `deadline` gives when the timer is first polled.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        deadline: impl FnOnce() -> Instant,
+    ) -> Poll<()> {
+        self.0
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline())))
+            .as_mut()
+            .poll(cx)
+    }
+
+    fn reset(&mut self, deadline: Instant) {
+        if let Some(sleep) = &mut self.0 {
+            sleep.as_mut().reset(deadline);
+        }
+    }
+}
+
+/// Tells when a stream was quiet for an interval.
+///
+/// A frame only notes the time. The timer looks at that note when it fires, and runs on for the
+/// rest.
+#[derive(Debug)]
+pub(crate) struct KeepAlive {
+    interval: Option<Duration>,
+    last: Instant,
+    timer: Timer,
+}
+
+impl KeepAlive {
+    /// `timer` may be one that ran before.
+    pub(crate) fn new(interval: Option<Duration>) -> Self {
+        Self {
+            interval,
+            last: Instant::now(),
+            timer: Timer::default(),
+        }
+    }
+
+    /// A frame was handed out.
+    pub(crate) fn frame(&mut self) {
+        if self.interval.is_some() {
+            self.last = Instant::now();
+        }
+    }
+
+    /// Ready when a comment is due.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(interval) = self.interval else {
+            return Poll::Pending;
+        };
+        loop {
+            let due = self.last + interval;
+            ready!(self.timer.poll(cx, || due));
+            let now = Instant::now();
+            if now >= due {
+                self.last = now;
+                self.timer.reset(now + interval);
+                return Poll::Ready(());
+            }
+            self.timer.reset(due);
+        }
+    }
+}

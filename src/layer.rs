@@ -1,0 +1,158 @@
+//! The layer and its options.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_layer::Layer;
+
+use crate::config::Config;
+use crate::protocol::host::AllowedHosts;
+use crate::protocol::origin::AllowedOrigins;
+use crate::protocol::server_info::ServerInfo;
+use crate::service::McpChannelService;
+use crate::shutdown::Shutdown;
+
+/// Turns a service into a Model Context Protocol endpoint, and gives each request a
+/// [`Channel`](crate::Channel).
+///
+/// # Examples
+///
+/// With the defaults:
+///
+/// ```
+/// use mcp_channel::McpChannelLayer;
+///
+/// let layer = McpChannelLayer::new();
+/// ```
+///
+/// Configured:
+///
+/// ```
+/// use std::time::Duration;
+/// use mcp_channel::{AllowedHosts, AllowedOrigins, McpChannelLayer, ServerInfo};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let layer = McpChannelLayer::new()
+///     .server_info(ServerInfo::new("weather", env!("CARGO_PKG_VERSION")))
+///     .allowed_origins(AllowedOrigins::list(["https://app.example.com".parse()?]))
+///     .allowed_hosts(AllowedHosts::list(["mcp.example.com".parse()?]))
+///     .keep_alive(Duration::from_secs(5))
+///     .body_limit(64 * 1024);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct McpChannelLayer {
+    config: Arc<Config>,
+}
+
+impl McpChannelLayer {
+    /// A layer with the default options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The longest silence of an open stream: after that long without a frame it carries a comment,
+    /// which keeps proxies and clients from giving up on it.
+    ///
+    /// Zero and [`Duration::MAX`] turn it off; anything else below a millisecond counts as one.
+    /// Default: 15 seconds. While it is on, the response must be polled in a tokio runtime with its
+    /// timer enabled.
+    pub fn keep_alive(self, interval: Duration) -> Self {
+        self.with(|config| config.keep_alive = interval_of(interval))
+    }
+
+    /// How long a reply may be silent before it becomes a stream, so that no proxy and no client
+    /// gives up on a slow handler.
+    ///
+    /// Zero and [`Duration::MAX`] turn it off; anything else below a millisecond counts as one.
+    /// Default: 15 seconds. Does not hold for notifications, and not for clients that take only
+    /// JSON. A response that would have passed untouched is then the stream's last event if it is
+    /// the request's JSON-RPC response, and an internal error (-32603) if it is not. While it is
+    /// on, the response must be polled in a tokio runtime with its timer enabled.
+    pub fn stream_after(self, silence: Duration) -> Self {
+        self.with(|config| config.stream_after = interval_of(silence))
+    }
+
+    /// How many bytes the body of a request may have. A larger one is answered 413 and not read to
+    /// its end.
+    ///
+    /// It also bounds the body of a response that becomes the last event of a stream. Default:
+    /// 4 MiB.
+    pub fn body_limit(self, bytes: u64) -> Self {
+        self.with(|config| config.body_limit = bytes)
+    }
+
+    /// How many bytes may wait unsent in each stream, before sends wait for the client.
+    ///
+    /// A frame that is larger still passes when nothing waits. The server keeps a few more pieces
+    /// of up to this size in its own buffers, so it bounds what a client that does not read can
+    /// cost; larger values cost memory and gain little. Default: 4 KiB.
+    pub fn buffer_limit(self, bytes: usize) -> Self {
+        self.with(|config| config.buffer_limit = bytes)
+    }
+
+    /// Which web pages may call this endpoint. Default: none.
+    ///
+    /// Only browsers send an `Origin`, so this concerns no other client.
+    pub fn allowed_origins(self, origins: AllowedOrigins) -> Self {
+        self.with(|config| config.policy.origins = origins)
+    }
+
+    /// By which names this endpoint may be called. Default: by any.
+    ///
+    /// Servers on a developer's machine should set it to
+    /// [`AllowedHosts::loopback()`](AllowedHosts::loopback): it is the other half of the protection
+    /// against DNS rebinding.
+    pub fn allowed_hosts(self, hosts: AllowedHosts) -> Self {
+        self.with(|config| config.policy.hosts = Some(hosts))
+    }
+
+    /// The server's name and version, which every result then carries in its `_meta`.
+    pub fn server_info(self, info: ServerInfo) -> Self {
+        self.with(|config| config.server_info = Some(info.to_json().into()))
+    }
+
+    /// A value that every channel of this layer carries; see
+    /// [`Channel::value`](crate::Channel::value).
+    pub fn value<T: Clone + Send + Sync + 'static>(self, value: T) -> Self {
+        self.with(|config| config.values.fix(value))
+    }
+
+    /// Has the channel carry the request's extension of this type, when it has one: what an outer
+    /// layer found out about the caller, say. It wins over a [`value`](Self::value).
+    pub fn copy_value<T: Clone + Send + Sync + 'static>(self) -> Self {
+        self.with(|config| config.values.copy::<T>())
+    }
+
+    /// Ends the open `subscriptions/listen` streams when this shutdown begins, and refuses new ones
+    /// from then on, so that a graceful end of the server does not wait for them. Default: none.
+    pub fn shutdown(self, shutdown: &Shutdown) -> Self {
+        let shutdown = shutdown.clone();
+        self.with(|config| config.shutdown = Some(shutdown))
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut Config)) -> Self {
+        set(Arc::make_mut(&mut self.config));
+        self
+    }
+}
+
+impl<S> Layer<S> for McpChannelLayer {
+    type Service = McpChannelService<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        McpChannelService::with_config(inner, Arc::clone(&self.config))
+    }
+}
+
+fn interval_of(duration: Duration) -> Option<Duration> {
+    /// Later than any response lasts, and still within what every clock can count.
+    const LONGEST: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
+    if duration.is_zero() || duration == Duration::MAX {
+        return None;
+    }
+    Some(duration.clamp(Duration::from_millis(1), LONGEST))
+}

@@ -1,0 +1,330 @@
+//! What can be judged once the body is there.
+
+mod metadata;
+mod mirror;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, Uri};
+
+pub(crate) use super::accept::Accepts;
+use super::codes;
+use super::envelope::{Envelope, Slot};
+pub(crate) use super::head::{Policy, check_head};
+use super::headers::mirrored;
+use super::id::RequestId;
+use super::json::{Kind, Text};
+use super::message::{LISTEN, Message, Method};
+use super::meta::RequestMeta;
+use super::quote::quote;
+use super::rejection::Rejection;
+use super::rpc_error::RpcError;
+
+/// The revision of the protocol that is served.
+pub const PROTOCOL_VERSION: &str = "2026-07-28";
+
+/// Every revision that is served.
+pub(crate) const SERVED_VERSIONS: &[&str] = &[PROTOCOL_VERSION];
+
+/// A body of more than `limit` bytes.
+pub(crate) fn too_large(limit: u64) -> Rejection {
+    Rejection::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        codes::INVALID_REQUEST,
+        "body too large",
+        format!(
+            "the body is larger than {limit} bytes: send less, or raise the server's `body_limit`"
+        ),
+    )
+}
+
+/// A body that something around this layer found too large, by a limit that is not known here.
+pub(crate) fn too_large_for_another() -> Rejection {
+    Rejection::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        codes::INVALID_REQUEST,
+        "body too large",
+        "the body is larger than the server allows: send less, or raise the limit of the middleware \
+         around the MCP layer",
+    )
+}
+
+/// A body that did not arrive.
+pub(crate) fn broken_body(error: &dyn fmt::Display) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::INVALID_REQUEST,
+        "broken body",
+        format!("the body did not arrive whole: {error}"),
+    )
+}
+
+/// The rules on the body and on the headers that mirror it, in the protocol's order.
+pub(crate) fn check_body(
+    headers: &HeaderMap,
+    uri: &Uri,
+    accepts: Accepts,
+    body: Bytes,
+) -> Result<Message, Rejection> {
+    let text = std::str::from_utf8(&body).map_err(|error| {
+        parse_error(format!(
+            "the body is not UTF-8 at byte {}",
+            error.valid_up_to()
+        ))
+    })?;
+    let mut envelope = Envelope::read(text).map_err(|error| {
+        parse_error(if text.starts_with('\u{feff}') {
+            "the body starts with a byte order mark; send the JSON alone".to_owned()
+        } else {
+            format!("the body is not JSON: {error}")
+        })
+    })?;
+    let checked = Check {
+        headers,
+        text,
+        accepts,
+    }
+    .run(&mut envelope)
+    .map_err(|rejection| {
+        if is_old_initialize(&envelope, text) {
+            rejection.adding(OLD_CLIENT)
+        } else {
+            rejection
+        }
+    })?;
+    let mut meta = RequestMeta::new(&envelope.fields, text, uri);
+    if accepts == Accepts::JsonOnly {
+        meta.clear_progress_token_and_log_level();
+    }
+    let Checked {
+        id,
+        method,
+        params,
+        name,
+    } = checked;
+    Ok(Message::new(body, method, params, name, id, meta))
+}
+
+/// A message by itself, outside of HTTP: what is malformed in its `_meta` is left out.
+pub(crate) fn read(body: Bytes) -> Result<Message, RpcError> {
+    let text = std::str::from_utf8(&body).map_err(|e| RpcError::parse_error(e.to_string()))?;
+    let envelope = Envelope::read(text).map_err(|e| RpcError::parse_error(e.to_string()))?;
+    let id = envelope
+        .id
+        .value
+        .and_then(|value| RequestId::from_json(value, text));
+    let headers = &HeaderMap::new();
+    let accepts = Accepts::Both;
+    let check = Check {
+        headers,
+        text,
+        accepts,
+    };
+    check
+        .check_shape(&envelope, id.is_some())
+        .map_err(|rejection| rejection.error().clone())?;
+    let (method, name) = check
+        .method(&envelope)
+        .ok_or_else(|| RpcError::invalid_request("`method` is not Unicode"))?;
+    let meta = RequestMeta::new(&envelope.fields, text, &Uri::from_static("/"));
+    let params = envelope.params.value.map(|params| params.span);
+    Ok(Message::new(body, method, params, name, id, meta))
+}
+
+const OLD_CLIENT: &str = ". This endpoint serves protocol version 2026-07-28 only, which has no \
+                          `initialize` handshake: use a client that speaks it";
+
+fn name_of(envelope: &Envelope, mirrors: Option<&str>) -> Option<Text> {
+    match mirrors? {
+        "uri" => envelope.uri.text(),
+        _ => envelope.name.text(),
+    }
+}
+
+fn method_of(named: Text, method: Cow<'_, str>) -> Method {
+    match method {
+        Cow::Borrowed(_) => Method::Plain(super::json::Span {
+            start: named.span.start + 1,
+            end: named.span.end - 1,
+        }),
+        Cow::Owned(method) => Method::Decoded(method.into()),
+    }
+}
+
+/// Whether this is the first message of a client that knows only earlier revisions.
+fn is_old_initialize(envelope: &Envelope, text: &str) -> bool {
+    envelope
+        .method
+        .text()
+        .is_some_and(|method| method.is(text, "initialize"))
+        && envelope.fields.protocol_version.text().is_none()
+}
+
+struct Check<'a> {
+    headers: &'a HeaderMap,
+    text: &'a str,
+    accepts: Accepts,
+}
+
+struct Checked {
+    id: Option<RequestId>,
+    method: Method,
+    params: Option<super::json::Span>,
+    name: Option<Text>,
+}
+
+impl Check<'_> {
+    fn run(&self, envelope: &mut Envelope) -> Result<Checked, Rejection> {
+        if envelope.kind != Kind::Object {
+            return Err(invalid_request(match envelope.kind {
+                Kind::Array => Cow::Borrowed(
+                    "the body is an array, and the protocol has no batches: send each message as its \
+                     own POST",
+                ),
+                kind => format!(
+                    "the body is {}: expected a JSON-RPC request or notification, an object",
+                    kind.with_article()
+                )
+                .into(),
+            }));
+        }
+        let id = match envelope.id {
+            Slot { twice: true, .. } => None,
+            Slot { value, .. } => value.and_then(|value| RequestId::from_json(value, self.text)),
+        };
+        self.judge(envelope, id.is_some())
+            .map(|(method, name)| Checked {
+                id: id.clone(),
+                method,
+                params: envelope.params.value.map(|params| params.span),
+                name,
+            })
+            .map_err(|rejection| rejection.with_id(id))
+    }
+
+    fn judge(
+        &self,
+        envelope: &mut Envelope,
+        has_id: bool,
+    ) -> Result<(Method, Option<Text>), Rejection> {
+        let text = self.text;
+        let named = envelope.method.text();
+        let method = named.and_then(|method| method.decode(text));
+        let mirrors = method.as_deref().and_then(mirrored);
+        if let Some(twice) = envelope.duplicate(text, mirrors) {
+            return Err(invalid_request(format!(
+                "{} is there more than once; send it once",
+                quote(&twice)
+            )));
+        }
+        self.check_shape(envelope, has_id)?;
+        let (Some(named), Some(method)) = (named, method) else {
+            return Err(invalid_request("`method` is not Unicode"));
+        };
+        let name = name_of(envelope, mirrors);
+        if has_id {
+            self.check_version(&envelope.fields, true)?;
+            self.check_method(&method, true)?;
+            if let Some(field) = mirrors {
+                self.check_name(field, name)?;
+            }
+            self.check_meta(envelope)?;
+            if self.accepts == Accepts::JsonOnly && method == LISTEN {
+                return Err(Rejection::new(
+                    StatusCode::NOT_ACCEPTABLE,
+                    codes::INVALID_REQUEST,
+                    "listen without a stream",
+                    "`subscriptions/listen` is answered by a stream: `Accept` must list \
+                     `text/event-stream`",
+                ));
+            }
+        } else {
+            self.check_version(&envelope.fields, false)?;
+            self.check_method(&method, false)?;
+        }
+        Ok((method_of(named, method), name))
+    }
+
+    /// The method, and what the request is about.
+    fn method(&self, envelope: &Envelope) -> Option<(Method, Option<Text>)> {
+        let named = envelope.method.text()?;
+        let method = named.decode(self.text)?;
+        let name = name_of(envelope, mirrored(&method));
+        Some((method_of(named, method), name))
+    }
+
+    fn check_shape(&self, envelope: &Envelope, has_id: bool) -> Result<(), Rejection> {
+        match envelope.jsonrpc.text() {
+            Some(version) if version.is(self.text, "2.0") => {}
+            _ => return Err(invalid_request("`jsonrpc` must be \"2.0\"")),
+        }
+        if let (Some(id), false) = (envelope.id.value, has_id) {
+            return Err(invalid_request(match id.kind {
+                Kind::Number => Cow::Borrowed(
+                    "`id` must be a string or an integer: write it without fraction and exponent",
+                ),
+                Kind::Null => Cow::Borrowed(
+                    "`id` must be a string or an integer: leave it out of a notification",
+                ),
+                kind => format!(
+                    "`id` is {}, but must be a string or an integer",
+                    kind.with_article()
+                )
+                .into(),
+            }));
+        }
+        match envelope.method.value.map(|method| method.kind) {
+            Some(Kind::String) => {}
+            Some(kind) => {
+                return Err(invalid_request(format!(
+                    "`method` is {}, but must be a string",
+                    kind.with_article()
+                )));
+            }
+            None if envelope.answers => {
+                return Err(invalid_request(
+                    "the body is a response, and clients send none: expected a request or notification \
+                     with a `method`",
+                ));
+            }
+            None => return Err(invalid_request("`method` is missing")),
+        }
+        match envelope.params.value.map(|params| params.kind) {
+            None | Some(Kind::Object) => Ok(()),
+            Some(kind) => Err(invalid_request(format!(
+                "`params` is {}, but must be an object or left out",
+                kind.with_article()
+            ))),
+        }
+    }
+
+    fn shown(&self, string: Text) -> String {
+        match string.decode(self.text) {
+            Some(plain) => quote(&plain),
+            None => quote(string.inner(self.text)),
+        }
+    }
+}
+
+fn parse_error(message: String) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::PARSE_ERROR,
+        "body is not JSON",
+        message,
+    )
+}
+
+fn invalid_request(message: impl Into<Cow<'static, str>>) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::INVALID_REQUEST,
+        "not a request or notification",
+        message,
+    )
+}
+
+#[cfg(test)]
+mod tests;

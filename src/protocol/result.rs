@@ -1,0 +1,127 @@
+//! A result, as the response that carries it.
+
+use super::id::RequestId;
+use super::json::Span;
+use super::members::{Member, SERVER_INFO, SUBSCRIPTION_ID, add_member, stamp};
+
+/// How a response begins.
+const ID: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+
+/// What the layer knows and a result may lack.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamps<'a> {
+    /// The server's name and version, as JSON.
+    pub(crate) server_info: Option<&'a str>,
+    /// Whether the result ends a `subscriptions/listen` request, and so carries its id.
+    pub(crate) subscription: bool,
+}
+
+/// Writes the response that carries the result that `write` writes to `out`, in wire form.
+///
+/// `resultType` and the stamps are added where the result lacks them.
+///
+/// # Errors
+///
+/// What is wrong with the result, when it is no object or `write` fails; `out` then holds a part
+/// of it.
+pub(crate) fn write_response(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    stamps: Stamps<'_>,
+    write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) -> Result<(), String> {
+    out.extend_from_slice(ID);
+    let id_start = out.len();
+    id.write_json(out);
+    let id_end = out.len();
+    out.extend_from_slice(br#","result":"#);
+    let start = out.len();
+    write(out).map_err(|e| format!("the result does not serialize: {e}"))?;
+    if out.get(start) != Some(&b'{') {
+        return Err("a result is a JSON object".to_owned());
+    }
+
+    let object = |out: &Vec<u8>| Span {
+        start,
+        end: out.len(),
+    };
+    let members = |out: &Vec<u8>| {
+        let text = std::str::from_utf8(out).unwrap_or_default();
+        Member::find(text, object(out), ["resultType", "_meta"])
+            .map_err(|e| format!("the result is no JSON: {e}"))
+    };
+    let no_json = |e| format!("the result is no JSON: {e}");
+    let [result_type, mut meta] = members(out)?;
+    if let Some(info) = stamps.server_info {
+        let at = object(out);
+        stamp(out, at, meta, SERVER_INFO, info.as_bytes()).map_err(no_json)?;
+    }
+    if stamps.subscription {
+        [_, meta] = members(out)?;
+        let id = out[id_start..id_end].to_vec();
+        let at = object(out);
+        stamp(out, at, meta, SUBSCRIPTION_ID, &id).map_err(no_json)?;
+    }
+    if result_type.is_none() {
+        let at = object(out);
+        add_member(out, at, "resultType", &[br#""complete""#]);
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::sse;
+    use serde::Serialize;
+    use serde_json::json;
+
+    fn written(result: &impl Serialize, stamps: Stamps<'_>) -> Result<String, String> {
+        let mut out = b"before".to_vec();
+        let id = RequestId::from(7);
+        write_response(&mut out, &id, stamps, |out| sse::encode(out, result))?;
+        Ok(String::from_utf8(out).unwrap().split_off("before".len()))
+    }
+
+    const ALL: Stamps<'static> = Stamps {
+        server_info: Some(r#"{"name":"s"}"#),
+        subscription: true,
+    };
+
+    #[test]
+    fn a_result_gets_what_it_lacks() {
+        assert_eq!(
+            written(&json!({"a": 1}), Stamps::default()).unwrap(),
+            r#"{"jsonrpc":"2.0","id":7,"result":{"a":1,"resultType":"complete"}}"#
+        );
+        assert_eq!(
+            written(&json!({}), ALL).unwrap(),
+            r#"{"jsonrpc":"2.0","id":7,"result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"},"io.modelcontextprotocol/subscriptionId":7},"resultType":"complete"}}"#
+        );
+    }
+
+    #[test]
+    fn a_result_keeps_what_it_has() {
+        let result = json!({
+            "resultType": "input_required",
+            "_meta": {SERVER_INFO: "mine", SUBSCRIPTION_ID: "other", "k": 1},
+        });
+        let response: serde_json::Value =
+            serde_json::from_str(&written(&result, ALL).unwrap()).unwrap();
+        assert_eq!(response["result"], result);
+    }
+
+    #[test]
+    fn a_result_is_an_object() {
+        for bad in [json!(null), json!([]), json!("{}"), json!(1)] {
+            assert!(written(&bad, ALL).unwrap_err().contains("object"));
+        }
+        let unserializable = std::collections::BTreeMap::from([((1, 2), 3)]);
+        assert!(
+            written(&unserializable, ALL)
+                .unwrap_err()
+                .contains("serialize")
+        );
+    }
+}

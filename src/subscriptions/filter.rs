@@ -1,0 +1,63 @@
+//! What a client wants to hear of.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::message::Message;
+use crate::protocol::rpc_error::RpcError;
+
+/// The changes that a `subscriptions/listen` request asks for, or that a server honours of it.
+///
+/// Its JSON is that of the request's `notifications`: kinds that are not asked for are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct SubscriptionFilter {
+    /// Whether to tell that the list of tools changed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub tools_list_changed: bool,
+    /// Whether to tell that the list of prompts changed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub prompts_list_changed: bool,
+    /// Whether to tell that the list of resources changed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub resources_list_changed: bool,
+    /// The resources whose updates to tell, by URI. None when the request does not speak of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_subscriptions: Option<Vec<String>>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is serde's"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl SubscriptionFilter {
+    /// Reads the filter of a `subscriptions/listen` request. A resource that is named twice counts
+    /// once, and kinds that this revision does not know are left out.
+    ///
+    /// # Errors
+    ///
+    /// -32602, naming the field that is malformed.
+    pub fn from_message(message: &Message) -> Result<Self, RpcError> {
+        #[derive(Deserialize)]
+        struct Params {
+            notifications: SubscriptionFilter,
+        }
+        let Params {
+            notifications: mut filter,
+        } = message.params()?;
+        if let Some(uris) = &mut filter.resource_subscriptions {
+            let mut seen = std::collections::HashSet::new();
+            uris.retain(|uri| seen.insert(uri.clone()));
+        }
+        Ok(filter)
+    }
+
+    /// The URIs, which may be none.
+    pub(crate) fn uris(&self) -> &[String] {
+        self.resource_subscriptions.as_deref().unwrap_or_default()
+    }
+}

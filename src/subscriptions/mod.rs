@@ -1,0 +1,335 @@
+//! `subscriptions/listen`: clients that hear of changes.
+//!
+//! A server author accepts the request, publishes changes, and closes at shutdown:
+//!
+//! ```
+//! use mcp_channel::subscriptions::Subscriptions;
+//! use mcp_channel::{Channel, Deferred, Message, RpcError};
+//!
+//! async fn listen(
+//!     subscriptions: Subscriptions,
+//!     channel: Channel,
+//!     message: Message,
+//! ) -> Result<Deferred, RpcError> {
+//!     subscriptions.accept(channel, &message)
+//! }
+//!
+//! fn tools_were_reloaded(subscriptions: &Subscriptions) {
+//!     subscriptions.tools_list_changed();
+//! }
+//!
+//! fn shut_down(subscriptions: &Subscriptions) {
+//!     subscriptions.close_all();
+//! }
+//! ```
+
+mod change;
+mod filter;
+mod matching;
+mod options;
+mod registry;
+
+use std::fmt;
+
+use bytes::Bytes;
+
+pub use change::Change;
+pub use filter::SubscriptionFilter;
+pub use matching::ResourceMatch;
+pub use options::{Builder, Relay};
+
+use crate::channel::sync::{Arc, Mutex, lock};
+use crate::channel::{Channel, Slots};
+use crate::protocol::message::Message;
+use crate::protocol::notifications::SubscriptionsAcknowledged;
+use crate::protocol::rpc_error::RpcError;
+use crate::reply::Deferred;
+use crate::shutdown::shutting_down;
+use change::KINDS;
+use options::Options;
+use registry::{Id, Key, Registry};
+
+/// The open subscriptions of a server.
+///
+/// Handles are cheap to clone, and all of them speak of the same subscriptions.
+///
+/// Notifications of change are levels, not edges: a client that has not been given the last
+/// "the list of tools changed" needs no second one. While a subscriber has one of a list, or of a
+/// resource, unsent, another of the same is merged with it. So publishing never waits for a slow
+/// client, the memory of each subscriber is bounded by its filter, and no change goes untold.
+///
+/// # Cost
+///
+/// Accepting and leaving cost the same however many subscribers there are. Publishing costs what
+/// the subscribers of that very list or resource cost. What all of them are told is encoded once.
+#[derive(Clone)]
+pub struct Subscriptions {
+    hub: Arc<Hub>,
+}
+
+pub(crate) struct Hub {
+    options: Options,
+    /// The tails of the list notifications, which never change.
+    lists: [Bytes; KINDS],
+    registry: Mutex<Registry>,
+}
+
+/// Forgets a subscriber when its channel ends.
+struct Registration {
+    hub: Arc<Hub>,
+    id: Id,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let channel = lock(&self.hub.registry).remove(self.id);
+        drop(channel);
+    }
+}
+
+impl Default for Subscriptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Subscriptions {
+    /// No subscriptions yet, with the default options.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// To set options.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    fn with_options(options: Options) -> Self {
+        Self {
+            hub: Arc::new(Hub {
+                options,
+                lists: Change::LISTS.map(|change| change.tail()),
+                registry: Mutex::new(Registry::default()),
+            }),
+        }
+    }
+
+    /// Accepts a `subscriptions/listen` request: acknowledges what is honoured of it, and tells its
+    /// client from now on. Return what this returns.
+    ///
+    /// The acknowledgement is the first message, and nothing that is published after this call is
+    /// missed. The subscription ends when the client goes away, with
+    /// [`Channel::close`] on a clone of its channel, or with [`close_all`](Self::close_all).
+    ///
+    /// # Errors
+    ///
+    /// Before any stream: -32602 for a malformed filter, -32603 when the server is shutting down or
+    /// the limit of open subscriptions is reached, and when the channel is not that of a
+    /// `subscriptions/listen` request, or was acknowledged before.
+    pub fn accept(&self, channel: Channel, message: &Message) -> Result<Deferred, RpcError> {
+        self.accept_with(channel, message, |_| ())
+    }
+
+    /// As [`accept`](Self::accept), with a last word on what is honoured: `reduce` may take kinds
+    /// and resources out of the filter, those that this caller may not see, say.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn accept_with(
+        &self,
+        channel: Channel,
+        message: &Message,
+        reduce: impl FnOnce(&mut SubscriptionFilter),
+    ) -> Result<Deferred, RpcError> {
+        let mut filter = SubscriptionFilter::from_message(message)?;
+        self.hub.options.honoured.reduce(&mut filter);
+        reduce(&mut filter);
+        let Some(id) = channel
+            .request_id()
+            .filter(|_| channel.shared().is_unacknowledged())
+        else {
+            return Err(RpcError::internal(
+                "the channel is not that of a subscriptions/listen request that is still to be accepted",
+            ));
+        };
+
+        // Keyed frames wait for the acknowledgement, so listening may begin before it is sent:
+        // nothing is missed, and nothing comes before it.
+        let stream = Arc::clone(channel.shared());
+        stream.set_slots(Slots::new(change::head(id)));
+        let acknowledgement = SubscriptionsAcknowledged {
+            notifications: &filter,
+        };
+        let acknowledge = channel.clone();
+        let id = {
+            let mut registry = lock(&self.hub.registry);
+            if registry.closing {
+                return Err(shutting_down());
+            }
+            if registry.len() >= self.hub.options.limit {
+                return Err(self.hub.options.too_many());
+            }
+            registry.insert(channel, &filter)
+        };
+        let registration = Registration {
+            hub: Arc::clone(&self.hub),
+            id,
+        };
+        stream.on_end(Box::new(registration));
+        match acknowledge.try_send_notification(acknowledgement) {
+            // The client may have gone; then nobody sees what is returned.
+            Ok(()) => Ok(Deferred),
+            Err(error) if error.is_closed() => Ok(Deferred),
+            Err(error) => Err(RpcError::internal(error.to_string())),
+        }
+    }
+
+    /// Tells that the list of tools changed. Returns how many subscribers that concerns on this
+    /// node.
+    pub fn tools_list_changed(&self) -> usize {
+        self.publish(&Change::Tools)
+    }
+
+    /// Tells that the list of prompts changed. Returns how many subscribers that concerns on this
+    /// node.
+    pub fn prompts_list_changed(&self) -> usize {
+        self.publish(&Change::Prompts)
+    }
+
+    /// Tells that the list of resources changed. Returns how many subscribers that concerns on this
+    /// node.
+    pub fn resources_list_changed(&self) -> usize {
+        self.publish(&Change::Resources)
+    }
+
+    /// Tells that a resource changed. Returns how many subscribers that concerns on this node.
+    ///
+    /// Which subscriptions it concerns is for the [matching](Builder::resource_match) to say; by
+    /// default those of this very URI.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
+        self.publish(&Change::Resource(uri.into()))
+    }
+
+    /// Tells the subscribers of this node, and through the [relay](Builder::relay), if there is
+    /// one, those of the others.
+    pub fn publish(&self, change: &Change) -> usize {
+        let told = self.deliver(change);
+        if let Some(relay) = &self.hub.options.relay {
+            relay.publish(change);
+        }
+        told
+    }
+
+    /// Tells the subscribers of this node only: for what a relay brought from another.
+    pub fn deliver(&self, change: &Change) -> usize {
+        match change {
+            Change::Tools => self.deliver_list(0),
+            Change::Prompts => self.deliver_list(1),
+            Change::Resources => self.deliver_list(2),
+            Change::Resource(uri) => self.deliver_resource(uri),
+        }
+    }
+
+    /// Tells every subscriber of this node each thing that it subscribed to, once: for a relay that
+    /// may have missed something.
+    pub fn deliver_all(&self) {
+        for n in 0..KINDS {
+            self.deliver_list(n);
+        }
+        let uris: Vec<_> = lock(&self.hub.registry).uris().cloned().collect();
+        for uri in uris {
+            let tail = Change::Resource((*uri).to_owned()).tail();
+            self.deliver_to(&uri, &tail, Some(&tail));
+        }
+    }
+
+    fn deliver_list(&self, n: usize) -> usize {
+        // Streams are told after unlocking, so that joining and leaving do not wait for it.
+        let streams: Vec<_> = lock(&self.hub.registry)
+            .list(n)
+            .map(|channel| Arc::clone(channel.shared()))
+            .collect();
+        let tail = &self.hub.lists[n];
+        streams
+            .iter()
+            .filter(|stream| stream.put_keyed(n as Key, tail, None))
+            .count()
+    }
+
+    fn deliver_resource(&self, uri: &str) -> usize {
+        let tail = Change::Resource(uri.to_owned()).tail();
+        let matching = &self.hub.options.resource_match;
+        let subscribed = || lock(&self.hub.registry).uris().cloned().collect();
+        let Some(concerned) = matching.concerned(uri, subscribed) else {
+            return self.deliver_to(uri, &tail, None);
+        };
+        concerned
+            .iter()
+            .map(|whole| {
+                // Two updates of different parts merge into one of what was subscribed to.
+                let general = Change::Resource((**whole).to_owned()).tail();
+                self.deliver_to(whole, &tail, Some(&general))
+            })
+            .sum()
+    }
+
+    /// Tells those that subscribed to `uri`.
+    fn deliver_to(&self, uri: &str, tail: &Bytes, general: Option<&Bytes>) -> usize {
+        let streams: Vec<_> = lock(&self.hub.registry)
+            .resource(uri)
+            .map(|(channel, key)| (Arc::clone(channel.shared()), key))
+            .collect();
+        streams
+            .iter()
+            .filter(|(stream, key)| stream.put_keyed(*key, tail, general))
+            .count()
+    }
+
+    /// How many subscriptions are open on this node.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        lock(&self.hub.registry).len()
+    }
+
+    /// Whether no subscription is open on this node.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends every subscription with its completion result. New ones are taken as before.
+    ///
+    /// What was still unsent goes out first.
+    pub fn close_all(&self) {
+        self.close_where(false);
+    }
+
+    /// Ends every subscription, and refuses new ones from now on: for a server's shutdown, whose
+    /// graceful end waits for open streams.
+    pub fn shut_down(&self) {
+        self.close_where(true);
+    }
+
+    fn close_where(&self, closing: bool) {
+        let channels: Vec<Channel> = {
+            let mut registry = lock(&self.hub.registry);
+            registry.closing |= closing;
+            registry.channels().cloned().collect()
+        };
+        for channel in channels {
+            // An error means that it ended by itself.
+            let _ = channel.close();
+        }
+    }
+}
+
+impl fmt::Debug for Subscriptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscriptions")
+            .field("open", &self.len())
+            .field("options", &self.hub.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,169 @@
+//! The options of a server's subscriptions.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::matching::ResourceMatch;
+use super::{Change, SubscriptionFilter, Subscriptions};
+use crate::protocol::rpc_error::RpcError;
+
+/// Carries changes to the other nodes of a server.
+///
+/// Clients' streams end on any node, so a change on one must reach all. What a relay brings from
+/// the others it hands to [`Subscriptions::deliver`]; when it may have missed something, it calls
+/// [`Subscriptions::deliver_all`]: subscribers may be told too often, but never too seldom.
+pub trait Relay: Send + Sync + 'static {
+    /// Takes a change for the other nodes. Must not wait: keep it, and send it from a task.
+    fn publish(&self, change: &Change);
+}
+
+/// Options of [`Subscriptions`].
+///
+/// ```
+/// use mcp_channel::subscriptions::{ResourceMatch, Subscriptions};
+///
+/// let subscriptions = Subscriptions::builder()
+///     .prompts(false)
+///     .resource_match(ResourceMatch::parts())
+///     .limit(10_000)
+///     .build();
+/// ```
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Builder {
+    options: Options,
+}
+
+pub(crate) struct Options {
+    pub(crate) honoured: Honoured,
+    pub(crate) resource_match: ResourceMatch,
+    pub(crate) limit: usize,
+    busy: Option<Duration>,
+    pub(crate) relay: Option<Arc<dyn Relay>>,
+}
+
+/// Which kinds the server tells of.
+#[derive(Debug)]
+pub(crate) struct Honoured {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    resource_subscriptions: bool,
+}
+
+impl Honoured {
+    pub(crate) fn reduce(&self, filter: &mut SubscriptionFilter) {
+        filter.tools_list_changed &= self.tools;
+        filter.prompts_list_changed &= self.prompts;
+        filter.resources_list_changed &= self.resources;
+        if !self.resource_subscriptions {
+            filter.resource_subscriptions = None;
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            honoured: Honoured {
+                tools: true,
+                prompts: true,
+                resources: true,
+                resource_subscriptions: true,
+            },
+            resource_match: ResourceMatch::default(),
+            limit: usize::MAX,
+            busy: None,
+            relay: None,
+        }
+    }
+}
+
+impl Options {
+    /// What one subscriber too many is told.
+    pub(crate) fn too_many(&self) -> RpcError {
+        let error = RpcError::internal(format!(
+            "the server has its limit of {} open subscriptions: close one, or listen again later",
+            self.limit
+        ));
+        match self.busy {
+            None => error,
+            Some(after) => error
+                .with_status(StatusCode::SERVICE_UNAVAILABLE)
+                .with_retry_after(after),
+        }
+    }
+}
+
+impl Builder {
+    /// Whether subscribers are told of changes of the list of tools. Default: yes.
+    pub fn tools(mut self, honoured: bool) -> Self {
+        self.options.honoured.tools = honoured;
+        self
+    }
+
+    /// Whether subscribers are told of changes of the list of prompts. Default: yes.
+    pub fn prompts(mut self, honoured: bool) -> Self {
+        self.options.honoured.prompts = honoured;
+        self
+    }
+
+    /// Whether subscribers are told of changes of the list of resources. Default: yes.
+    pub fn resources(mut self, honoured: bool) -> Self {
+        self.options.honoured.resources = honoured;
+        self
+    }
+
+    /// Whether subscribers are told of updates of the resources that they name. Default: yes.
+    pub fn resource_subscriptions(mut self, honoured: bool) -> Self {
+        self.options.honoured.resource_subscriptions = honoured;
+        self
+    }
+
+    /// Which subscriptions the update of a resource concerns. Default: those of the very URI.
+    pub fn resource_match(mut self, matching: ResourceMatch) -> Self {
+        self.options.resource_match = matching;
+        self
+    }
+
+    /// How many subscriptions may be open on this node at a time. The next one is refused with
+    /// -32603 and HTTP status 200, which clients show. Default: no limit.
+    pub fn limit(mut self, open: usize) -> Self {
+        self.options.limit = open;
+        self
+    }
+
+    /// Has refusals over the limit carry the HTTP status 503 with a `Retry-After` of this many whole
+    /// seconds, for load balancers that try another node then. Default: off.
+    pub fn busy(mut self, retry_after: Duration) -> Self {
+        self.options.busy = Some(retry_after);
+        self
+    }
+
+    /// Carries changes to the server's other nodes. Default: none.
+    pub fn relay(mut self, relay: impl Relay) -> Self {
+        self.options.relay = Some(Arc::new(relay));
+        self
+    }
+
+    /// The subscriptions, none yet.
+    #[must_use]
+    pub fn build(self) -> Subscriptions {
+        Subscriptions::with_options(self.options)
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("honoured", &self.honoured)
+            .field("resource_match", &self.resource_match)
+            .field("limit", &self.limit)
+            .field("busy", &self.busy)
+            .field("relay", &self.relay.is_some())
+            .finish()
+    }
+}
