@@ -155,8 +155,8 @@ fn whoever_waits_for_the_end_learns_of_it() {
 
 #[test]
 fn keyed_frames_come_after_the_acknowledgement_and_are_not_missed() {
-    use crate::subscriptions::Subscriptions;
     use crate::protocol::message::Message;
+    use crate::subscriptions::Subscriptions;
 
     let listen = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}"#;
     loom::model(move || {
@@ -172,17 +172,23 @@ fn keyed_frames_come_after_the_acknowledgement_and_are_not_missed() {
         task.join().expect("no panic");
         subscriptions.close_all();
         let text = block_on(all(&outlet));
-        assert!(text.find("acknowledged") < text.find("list_changed"), "{text}");
+        assert!(
+            text.find("acknowledged") < text.find("list_changed"),
+            "{text}"
+        );
         assert!(text.contains("list_changed"), "{text}");
-        assert!(text.ends_with("}\n\n") && text.contains(r#""result""#), "{text}");
+        assert!(
+            text.ends_with("}\n\n") && text.contains(r#""result""#),
+            "{text}"
+        );
         assert!(subscriptions.is_empty());
     });
 }
 
 #[test]
 fn a_client_that_leaves_while_it_is_accepted_is_forgotten() {
-    use crate::subscriptions::Subscriptions;
     use crate::protocol::message::Message;
+    use crate::subscriptions::Subscriptions;
 
     let listen = r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}"#;
     loom::model(move || {

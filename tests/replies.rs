@@ -89,7 +89,12 @@ async fn the_first_reply_is_the_reply() {
             channel.send_result(json!({"content": [], "n": 1})).unwrap();
             assert_eq!(channel.status(), Status::Closed);
             assert!(channel.send_result(json!({})).unwrap_err().is_closed());
-            assert!(channel.send_error(RpcError::internal("")).unwrap_err().is_closed());
+            assert!(
+                channel
+                    .send_error(RpcError::internal(""))
+                    .unwrap_err()
+                    .is_closed()
+            );
             assert!(channel.send_progress(1).await.unwrap_err().is_closed());
             assert!(channel.start_stream().unwrap_err().is_closed());
             assert!(channel.close().unwrap_err().is_closed());
@@ -113,7 +118,10 @@ async fn an_error_with_nothing_streamed_has_its_status() {
         (RpcError::missing_capability(json!({"sampling": {}})), 400),
         (RpcError::internal("i"), 200),
         (RpcError::new(7, "seven"), 200),
-        (RpcError::new(7, "seven").with_status(StatusCode::IM_A_TEAPOT), 418),
+        (
+            RpcError::new(7, "seven").with_status(StatusCode::IM_A_TEAPOT),
+            418,
+        ),
     ] {
         let code = error.code();
         let service = served(move |channel: Channel, _| {
@@ -148,9 +156,14 @@ async fn an_error_on_a_stream_is_its_last_event() {
 async fn a_response_with_the_channel_unused_passes_untouched() {
     let service = served(|channel: Channel, _| async move {
         // Filtered, so nothing was sent.
-        channel.send_log(mcp_channel::LogLevel::Error, "x").await.unwrap();
+        channel
+            .send_log(mcp_channel::LogLevel::Error, "x")
+            .await
+            .unwrap();
         let mut response = plain(418, "short and stout");
-        response.headers_mut().insert("x-mine", "1".parse().unwrap());
+        response
+            .headers_mut()
+            .insert("x-mine", "1".parse().unwrap());
         response
     });
     let reply = Call::tool("x").send(service).await;
@@ -189,7 +202,9 @@ async fn a_response_after_streaming_is_bounded() {
         let pad = "x".repeat(1000);
         plain(
             200,
-            &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete","pad":"{pad}"}}}}"#),
+            &format!(
+                r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete","pad":"{pad}"}}}}"#
+            ),
         )
     });
     let reply = Call::tool("x").send(service).await;
@@ -248,7 +263,12 @@ async fn a_result_that_is_no_object_or_does_not_serialize_is_our_failure() {
     let service = served(move |channel: Channel, message: Message| async move {
         let error = channel.send_result(json!([1])).unwrap_err();
         assert!(error.is_invalid_message() && error.to_string().contains("object"));
-        assert!(channel.send_result(unserializable()).unwrap_err().is_invalid_message());
+        assert!(
+            channel
+                .send_result(unserializable())
+                .unwrap_err()
+                .is_invalid_message()
+        );
         assert_eq!(channel.status(), Status::Open);
         match message.name().as_deref() {
             Some("list") => Reply::result([1]),
@@ -354,7 +374,12 @@ async fn closed_before_any_reply_is_an_internal_error() {
     let reply = Call::tool("x").send(service).await;
     assert_eq!(reply.status, 500);
     assert_eq!(reply.json()["error"]["code"], -32603);
-    assert!(reply.json()["error"]["message"].as_str().unwrap().contains("closed"));
+    assert!(
+        reply.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("closed")
+    );
 }
 
 #[tokio::test]
@@ -405,7 +430,9 @@ async fn a_handlers_error_after_streaming_is_the_last_event() {
         tokio::task::yield_now().await;
         Err::<Plain, BoxError>("secret".into())
     };
-    let service = ServiceBuilder::new().layer(McpChannelLayer::new()).service_fn(handler);
+    let service = ServiceBuilder::new()
+        .layer(McpChannelLayer::new())
+        .service_fn(handler);
     let reply = Call::tool("x").token(1).send(service).await;
     assert_eq!(reply.events().len(), 2);
     assert_eq!(reply.last()["error"]["code"], -32603);
@@ -419,7 +446,9 @@ async fn a_handlers_error_after_its_reply_changes_nothing() {
         channel.send_result(json!({"content": []})).unwrap();
         Err::<Plain, BoxError>("late".into())
     };
-    let service = ServiceBuilder::new().layer(McpChannelLayer::new()).service_fn(handler);
+    let service = ServiceBuilder::new()
+        .layer(McpChannelLayer::new())
+        .service_fn(handler);
     let reply = Call::tool("x").send(service).await;
     assert!(reply.json()["result"].is_object());
 }
@@ -443,7 +472,9 @@ async fn a_panic_is_an_internal_error_without_details() {
                     Ok::<_, Infallible>(Plain::from(Deferred))
                 }
             };
-            let service = ServiceBuilder::new().layer(McpChannelLayer::new()).service_fn(handler);
+            let service = ServiceBuilder::new()
+                .layer(McpChannelLayer::new())
+                .service_fn(handler);
             let reply = Call::tool("x").send(service).await;
             assert_eq!(reply.status, status, "{tool}");
             assert_eq!(reply.messages.len(), frames, "{tool}");
@@ -495,7 +526,10 @@ async fn a_notification_is_accepted_without_a_body() {
     });
     for method in ["reply", "deferred", "unknown", "cancelled"] {
         let method = format!("notifications/{method}");
-        let reply = Call::notification(&method).token(1).send(service.clone()).await;
+        let reply = Call::notification(&method)
+            .token(1)
+            .send(service.clone())
+            .await;
         assert_eq!(reply.status, 202, "{method}");
         assert_eq!(reply.body, "");
         assert!(reply.headers.get("content-type").is_none());
@@ -508,10 +542,17 @@ async fn a_notifications_error_has_no_id() {
         assert!(message.method() != "notifications/panic");
         RpcError::invalid_params("bad").with_status(StatusCode::BAD_REQUEST)
     });
-    let reply = Call::notification("notifications/bad").send(service.clone()).await;
+    let reply = Call::notification("notifications/bad")
+        .send(service.clone())
+        .await;
     assert_eq!(reply.status, 400);
-    assert_eq!(*reply.json(), json!({"jsonrpc": "2.0", "error": {"code": -32602, "message": "bad"}}));
-    let reply = Call::notification("notifications/panic").send(service).await;
+    assert_eq!(
+        *reply.json(),
+        json!({"jsonrpc": "2.0", "error": {"code": -32602, "message": "bad"}})
+    );
+    let reply = Call::notification("notifications/panic")
+        .send(service)
+        .await;
     assert_eq!(reply.status, 500);
     assert_eq!(reply.json()["error"]["code"], -32603);
     assert_eq!(reply.json().get("id"), None);

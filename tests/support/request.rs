@@ -8,8 +8,8 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use mcp_channel::{McpChannelLayer, McpChannelService, RequestBody};
 use serde_json::{Value, json};
-use tower::{Service, ServiceExt, service_fn};
 use tower::util::BoxCloneSyncService;
+use tower::{Service, ServiceExt, service_fn};
 
 use super::{schema, sse};
 
