@@ -1,5 +1,6 @@
 //! The body of a response.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -22,14 +23,12 @@ use crate::stream::Stream;
 ///
 /// Dropping it cancels the handler that it still drives, and closes the channel.
 #[pin_project]
-#[derive(Debug)]
 pub struct ResponseBody<F, B> {
     #[pin]
     kind: Kind<F, B>,
 }
 
 #[pin_project(project = KindProj)]
-#[derive(Debug)]
 enum Kind<F, B> {
     Empty,
     Full(Bytes),
@@ -123,5 +122,18 @@ where
             Kind::Stream(stream) if stream.is_done() => SizeHint::with_exact(0),
             Kind::Stream(_) => SizeHint::default(),
         }
+    }
+}
+
+impl<F, B> fmt::Debug for ResponseBody<F, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ResponseBody")
+            .field(&match &self.kind {
+                Kind::Empty => "empty",
+                Kind::Full(_) => "single",
+                Kind::Inner(_) => "inner",
+                Kind::Stream(_) => "stream",
+            })
+            .finish()
     }
 }

@@ -18,7 +18,6 @@ pub(crate) const INTERNAL: &str = "internal error";
 ///
 /// When it is dropped, the channel is closed first, so that tasks that share it learn of it, and
 /// the handler is dropped then.
-#[derive(Debug)]
 pub(crate) struct Driver<F> {
     handler: Option<Pin<Box<F>>>,
     /// The handler panicked before there was a future of it.

@@ -154,17 +154,23 @@ where
             ..
         } = &mut self.parts;
         let message = check::check_body(headers, uri, self.accepts, body)?;
+        let subscription = message.is_subscription();
         let info = Info {
             id: message.id().cloned(),
             meta: message.meta().clone(),
             values: self.config.values.for_request(extensions),
             server_info: self.config.server_info.clone(),
             buffer_limit: self.config.buffer_limit,
-            subscription: message.is_subscription(),
+            subscription,
         };
         let notification = message.is_notification();
         let streamable = self.accepts != Accepts::JsonOnly;
         let shared = Shared::new(info, streamable);
+        if let Some(shutdown) = self.config.shutdown.as_ref().filter(|_| subscription) {
+            shutdown
+                .register(&shared)
+                .map_err(|error| Rejection::of(error, message.id().cloned(), "shutting down"))?;
+        }
         extensions.insert(Channel::new(&shared));
         let body = RequestBody::from(message.body().clone());
         extensions.insert::<Message>(message);

@@ -65,6 +65,11 @@ pub(crate) fn accepted<F, B>() -> Response<ResponseBody<F, B>> {
 
 /// The answer to a request that reached no handler.
 pub(crate) fn rejected<F, B>(rejection: &Rejection) -> Response<ResponseBody<F, B>> {
+    crate::trace::debug!(
+        reason = rejection.reason(),
+        message = rejection.error().message(),
+        "rejected a request"
+    );
     let mut headers = HeaderMap::new();
     if rejection.allow_post() {
         headers.insert(ALLOW, HeaderValue::from_static("POST"));

@@ -16,7 +16,6 @@ use crate::trace::error;
 
 /// Reads the body, and looks whether it is the JSON-RPC response that the client waits for.
 #[pin_project]
-#[derive(Debug)]
 pub(crate) struct LastEvent<B> {
     #[pin]
     body: B,

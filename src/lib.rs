@@ -18,7 +18,21 @@ mod layer;
 #[cfg(all(test, mcp_loom))]
 mod model;
 mod protocol;
+mod reply;
+mod request_body;
+mod running;
+mod service;
+mod shutdown;
+mod state;
+mod stream;
+pub mod subscriptions;
+mod trace;
 
+pub use body::ResponseBody;
+pub use channel::{Channel, Closed, Flush, Outlet, Sending, Status};
+pub use error::{BoxError, CloseReason, SendError};
+pub use future::ResponseFuture;
+pub use layer::McpChannelLayer;
 pub use protocol::check::PROTOCOL_VERSION;
 pub use protocol::codes;
 pub use protocol::host::{AllowedHosts, Host, InvalidHost};
@@ -27,5 +41,20 @@ pub use protocol::level::{LogLevel, UnknownLogLevel};
 pub use protocol::message::Message;
 pub use protocol::meta::RequestMeta;
 pub use protocol::origin::{AllowedOrigins, InvalidOrigin, Origin};
+pub use protocol::progress::{Progress, ProgressNumber};
 pub use protocol::raw::RawJson;
 pub use protocol::rpc_error::RpcError;
+pub use protocol::server_info::ServerInfo;
+pub use reply::{Deferred, Reply};
+pub use request_body::RequestBody;
+pub use service::McpChannelService;
+pub use shutdown::Shutdown;
+
+/// Notifications: as types, and what the protocol asks of them.
+pub mod notification {
+    pub use crate::protocol::notification::{Notification, requires_subscription_id};
+    pub use crate::protocol::notifications::{
+        Cancelled, PromptListChanged, ResourceListChanged, ResourceUpdated,
+        SubscriptionsAcknowledged, ToolListChanged,
+    };
+}

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use http::header::RETRY_AFTER;
 use http::{HeaderMap, Response, StatusCode};
 use tokio::time::Instant;
 
@@ -20,7 +21,6 @@ use crate::reply::Verdict;
 use crate::state::Head;
 use crate::stream::Stream;
 
-#[derive(Debug)]
 pub(crate) struct Running<F> {
     driver: Driver<F>,
     config: Arc<Config>,
@@ -154,12 +154,15 @@ impl<F> Running<F> {
     }
 
     /// Makes the response.
-    pub(crate) fn decide<B>(self, decision: Decision<B>) -> Response<ResponseBody<F, B>> {
+    pub(crate) fn decide<B>(mut self, decision: Decision<B>) -> Response<ResponseBody<F, B>> {
         match decision {
             Decision::Untouched(response) => response.map(ResponseBody::inner),
             Decision::Accepted => head::accepted(),
             Decision::Single => {
                 let reply = self.driver.outlet.take_reply(INTERNAL);
+                if let Some(seconds) = reply.retry_after {
+                    self.headers.insert(RETRY_AFTER, seconds.into());
+                }
                 head::single(reply.status, self.headers, reply.json.into_bytes())
             }
             Decision::Stream(response) => {

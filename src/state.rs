@@ -18,7 +18,6 @@ pub(crate) enum Frame {
     Acknowledgement,
     Notification,
     Result,
-    Error,
 }
 
 /// Why it may not be.
@@ -82,9 +81,9 @@ impl State {
         }
     }
 
-    /// Whether a frame of this kind may be sent now.
+    /// Whether a frame of this kind may be sent now. An error may be until the end.
     pub(crate) fn admit(&self, frame: Frame) -> std::result::Result<(), Refusal> {
-        use Frame::{Acknowledgement, Error, Log, Notification, Progress, Result};
+        use Frame::{Acknowledgement, Log, Notification, Progress, Result};
 
         if self.end.is_some() {
             return Err(Refusal::Closed);
@@ -93,7 +92,6 @@ impl State {
             self.admit_stream()?;
         }
         match (self.subscription, frame) {
-            (_, Error) => Ok(()),
             (Subscription::None, _) => Ok(()),
             (Subscription::Unacknowledged, Acknowledgement) => Ok(()),
             (Subscription::Unacknowledged, _) => Err(Refusal::NotAcknowledged),
@@ -194,10 +192,10 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::Frame::{Acknowledgement, Error, Log, Notification, Progress, Result};
+    use super::Frame::{Acknowledgement, Log, Notification, Progress, Result};
     use super::*;
 
-    const ALL: [Frame; 6] = [Progress, Log, Acknowledgement, Notification, Result, Error];
+    const ALL: [Frame; 5] = [Progress, Log, Acknowledgement, Notification, Result];
 
     fn admitted(state: &State) -> Vec<Frame> {
         ALL.into_iter()
@@ -261,7 +259,7 @@ mod tests {
     fn a_client_that_takes_only_json_gets_no_stream() {
         let mut state = State::new(false, false);
         assert_eq!(state.admit(Notification), Err(Refusal::NotStreamable));
-        assert_eq!(admitted(&state), [Progress, Log, Result, Error]);
+        assert_eq!(admitted(&state), [Progress, Log, Result]);
         state.start_stream().unwrap();
         assert_eq!(state.head(), Head::Undecided);
     }
@@ -269,12 +267,12 @@ mod tests {
     #[test]
     fn a_subscription_begins_with_its_acknowledgement() {
         let mut state = State::new(true, true);
-        assert_eq!(admitted(&state), [Acknowledgement, Error]);
+        assert_eq!(admitted(&state), [Acknowledgement]);
         assert_eq!(state.admit(Result), Err(Refusal::NotAcknowledged));
         state.start_stream().unwrap();
-        assert_eq!(admitted(&state), [Acknowledgement, Error]);
+        assert_eq!(admitted(&state), [Acknowledgement]);
         state.accepted(Acknowledgement);
-        assert_eq!(admitted(&state), [Notification, Result, Error]);
+        assert_eq!(admitted(&state), [Notification, Result]);
         assert!(matches!(
             state.admit(Acknowledgement),
             Err(Refusal::Misplaced(_))

@@ -16,7 +16,6 @@ use crate::keep_alive::KeepAlive;
 use crate::last_event::LastEvent;
 use crate::protocol::sse;
 
-#[derive(Debug)]
 pub(crate) struct Stream<F, B> {
     driver: Driver<F>,
     /// A response that came without a reply on the channel: its body is to be the last event.

@@ -45,6 +45,8 @@ struct Polling {
 #[derive(Debug)]
 pub(crate) struct FinalReply {
     pub(crate) status: StatusCode,
+    /// What `Retry-After` says, in seconds.
+    pub(crate) retry_after: Option<u32>,
     pub(crate) json: Scratch,
 }
 

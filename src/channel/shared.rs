@@ -121,6 +121,7 @@ impl Shared {
         error.write_response(self.info.id.as_ref(), &mut json.0);
         FinalReply {
             status: error.status(),
+            retry_after: error.retry_after(),
             json,
         }
     }
@@ -153,6 +154,7 @@ impl Shared {
         result::write_response(&mut json.0, id, stamps, write).map_err(SendError::invalid)?;
         Ok(FinalReply {
             status: StatusCode::OK,
+            retry_after: None,
             json,
         })
     }

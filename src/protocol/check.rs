@@ -20,6 +20,7 @@ use super::message::{LISTEN, Message, Method};
 use super::meta::RequestMeta;
 use super::quote::quote;
 use super::rejection::Rejection;
+use super::rpc_error::RpcError;
 
 /// The revision of the protocol that is served.
 pub const PROTOCOL_VERSION: &str = "2026-07-28";
@@ -106,8 +107,51 @@ pub(crate) fn check_body(
     Ok(Message::new(body, method, params, name, id, meta))
 }
 
+/// A message by itself, outside of HTTP: what is malformed in its `_meta` is left out.
+pub(crate) fn read(body: Bytes) -> Result<Message, RpcError> {
+    let text = std::str::from_utf8(&body).map_err(|e| RpcError::parse_error(e.to_string()))?;
+    let envelope = Envelope::read(text).map_err(|e| RpcError::parse_error(e.to_string()))?;
+    let id = envelope
+        .id
+        .value
+        .and_then(|value| RequestId::from_json(value, text));
+    let headers = &HeaderMap::new();
+    let accepts = Accepts::Both;
+    let check = Check {
+        headers,
+        text,
+        accepts,
+    };
+    check
+        .check_shape(&envelope, id.is_some())
+        .map_err(|rejection| rejection.error().clone())?;
+    let (method, name) = check
+        .method(&envelope)
+        .ok_or_else(|| RpcError::invalid_request("`method` is not Unicode"))?;
+    let meta = RequestMeta::new(&envelope.fields, text, &Uri::from_static("/"));
+    let params = envelope.params.value.map(|params| params.span);
+    Ok(Message::new(body, method, params, name, id, meta))
+}
+
 const OLD_CLIENT: &str = ". This endpoint serves protocol version 2026-07-28 only, which has no \
                           `initialize` handshake: use a client that speaks it";
+
+fn name_of(envelope: &Envelope, mirrors: Option<&str>) -> Option<Text> {
+    match mirrors? {
+        "uri" => envelope.uri.text(),
+        _ => envelope.name.text(),
+    }
+}
+
+fn method_of(named: Text, method: Cow<'_, str>) -> Method {
+    match method {
+        Cow::Borrowed(_) => Method::Plain(super::json::Span {
+            start: named.span.start + 1,
+            end: named.span.end - 1,
+        }),
+        Cow::Owned(method) => Method::Decoded(method.into()),
+    }
+}
 
 /// Whether this is the first message of a client that knows only earlier revisions.
 fn is_old_initialize(envelope: &Envelope, text: &str) -> bool {
@@ -179,11 +223,7 @@ impl Check<'_> {
         let (Some(named), Some(method)) = (named, method) else {
             return Err(invalid_request("`method` is not Unicode"));
         };
-        let name = match mirrors {
-            Some("uri") => envelope.uri.text(),
-            Some(_) => envelope.name.text(),
-            None => None,
-        };
+        let name = name_of(envelope, mirrors);
         if has_id {
             self.check_version(&envelope.fields, true)?;
             self.check_method(&method, true)?;
@@ -204,14 +244,15 @@ impl Check<'_> {
             self.check_version(&envelope.fields, false)?;
             self.check_method(&method, false)?;
         }
-        let method = match method {
-            Cow::Borrowed(_) => Method::Plain(super::json::Span {
-                start: named.span.start + 1,
-                end: named.span.end - 1,
-            }),
-            Cow::Owned(method) => Method::Decoded(method.into()),
-        };
-        Ok((method, name))
+        Ok((method_of(named, method), name))
+    }
+
+    /// The method, and what the request is about.
+    fn method(&self, envelope: &Envelope) -> Option<(Method, Option<Text>)> {
+        let named = envelope.method.text()?;
+        let method = named.decode(self.text)?;
+        let name = name_of(envelope, mirrored(&method));
+        Some((method_of(named, method), name))
     }
 
     fn check_shape(&self, envelope: &Envelope, has_id: bool) -> Result<(), Rejection> {

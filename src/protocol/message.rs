@@ -71,6 +71,17 @@ impl Message {
         }
     }
 
+    /// Reads a message by itself, for tests of handlers: the layer reads those of requests.
+    ///
+    /// What is malformed in its `_meta`, an unknown log level for instance, is left out.
+    ///
+    /// # Errors
+    ///
+    /// -32700 when it is not JSON, -32600 when it is no request or notification.
+    pub fn parse(json: impl Into<Bytes>) -> Result<Self, RpcError> {
+        super::check::read(json.into())
+    }
+
     fn text(&self, span: Span) -> &str {
         let bytes = self.body.get(span.start..span.end).unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or_default()

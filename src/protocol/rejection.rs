@@ -27,6 +27,11 @@ impl Rejection {
         }
     }
 
+    /// A request that is refused with this error.
+    pub(crate) fn of(error: RpcError, id: Option<RequestId>, reason: &'static str) -> Self {
+        Self { error, id, reason }
+    }
+
     pub(crate) fn with_id(mut self, id: Option<RequestId>) -> Self {
         self.id = id;
         self

@@ -30,6 +30,8 @@ pub struct RpcError {
     data: Option<Box<str>>,
     code: i64,
     status: Option<StatusCode>,
+    /// In seconds.
+    retry_after: Option<u32>,
 }
 
 impl RpcError {
@@ -43,6 +45,7 @@ impl RpcError {
             data: None,
             code,
             status: None,
+            retry_after: None,
         }
     }
 
@@ -119,7 +122,19 @@ impl RpcError {
         self
     }
 
+    /// Has a response that consists of this error carry a `Retry-After` of this many whole seconds,
+    /// for a status such as 503 or 429.
     #[must_use]
+    pub fn with_retry_after(mut self, after: std::time::Duration) -> Self {
+        self.retry_after = Some(after.as_secs().try_into().unwrap_or(u32::MAX));
+        self
+    }
+
+    /// What `Retry-After` says, in seconds.
+    pub(crate) fn retry_after(&self) -> Option<u32> {
+        self.retry_after
+    }
+
     pub(crate) fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         self.message = message.into();
         self
