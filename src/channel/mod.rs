@@ -5,6 +5,7 @@ mod inner;
 mod keyed;
 mod outgoing;
 mod outlet;
+mod queue;
 mod scratch;
 mod send;
 mod sending;
