@@ -11,11 +11,10 @@ use loom::future::block_on;
 use loom::thread;
 use serde_json::json;
 
-use crate::channel::{Arc, Channel, Info, Outlet, Shared, Step, Values};
+use crate::channel::{Arc, Channel, Decided, FinalReply, Info, Outlet, Shared, Step, Values};
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
 use crate::protocol::meta::RequestMeta;
-use crate::state::Head;
 
 fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Outlet) {
     let info = Info {
@@ -49,8 +48,12 @@ async fn all(outlet: &Outlet) -> String {
     text
 }
 
-async fn head(outlet: &Outlet) -> Head {
-    poll_fn(|cx| outlet.poll_head(cx.waker())).await
+/// The reply that is to be the whole response, or None when it is a stream.
+async fn single(outlet: &Outlet) -> Option<FinalReply> {
+    match poll_fn(|cx| outlet.poll_decided(cx.waker(), false)).await {
+        Decided::Single(reply) => Some(reply),
+        Decided::Stream => None,
+    }
 }
 
 fn note(n: usize) -> serde_json::Value {
@@ -67,7 +70,7 @@ fn what_a_task_sends_is_never_left_lying() {
         });
         outlet.handler_returned(true);
         block_on(async {
-            if head(&outlet).await == Head::Stream {
+            if single(&outlet).await.is_none() {
                 let text = all(&outlet).await;
                 assert_eq!(text.matches("data: ").count(), 2);
                 assert!(text.find(r#""method""#) < text.find(r#""result""#));
@@ -88,7 +91,7 @@ fn a_send_while_the_handler_is_polled_is_seen() {
         // The handler is polled just now, and returns Pending.
         outlet.begin_poll();
         block_on(async {
-            assert_eq!(head(&outlet).await, Head::Stream);
+            assert!(single(&outlet).await.is_none());
             assert!(next(&outlet).await.is_some());
         });
         drop(task.join().expect("no panic"));
@@ -117,10 +120,7 @@ fn the_last_handle_is_counted_after_the_handler() {
         let (_, channel, outlet) = request(false, 4096);
         let task = thread::spawn(move || drop(channel));
         outlet.handler_returned(true);
-        block_on(async {
-            assert_eq!(head(&outlet).await, Head::Single);
-        });
-        let reply = outlet.take_reply("none");
+        let reply = block_on(single(&outlet)).expect("a reply");
         assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR);
         task.join().expect("no panic");
     });
@@ -136,9 +136,7 @@ fn one_reply_wins_and_the_other_is_told() {
         let second = task.join().expect("no panic");
         assert!(first != second);
         outlet.handler_returned(true);
-        block_on(async {
-            assert_eq!(head(&outlet).await, Head::Single);
-        });
+        assert!(block_on(single(&outlet)).is_some());
     });
 }
 

@@ -19,8 +19,10 @@ mod waiting;
 use std::fmt;
 
 pub use closed::{Closed, Flush};
+pub(crate) use inner::FinalReply;
 pub use outlet::Outlet;
-pub(crate) use outlet::Step;
+pub(crate) use outlet::{Decided, Step};
+pub(crate) use scratch::Scratch;
 pub use sending::Sending;
 pub(crate) use shared::{Info, Shared};
 pub(crate) use slots::Slots;
