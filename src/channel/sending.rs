@@ -87,6 +87,8 @@ impl Future for Sending<'_> {
             };
         };
         let sent = std::task::ready!(this.channel.shared.send(item, Some((&mut this.ticket, cx))));
+        // One that ends without a frame was in line, too, and may be held on to.
+        this.channel.shared.leave(&mut this.ticket);
         this.step = Step::Done;
         if sent? == Sent::Yield {
             this.step = Step::Yielded;
