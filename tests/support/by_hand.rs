@@ -3,13 +3,17 @@
 use std::task::Poll;
 
 use bytes::Bytes;
+use http::Response;
 use http::{Extensions, StatusCode};
 use http_body::Body;
-use mcp_channel::{Channel, Message, Outlet};
+use mcp_channel::{Channel, Deferred, McpChannelLayer, Message, Outlet};
 use serde_json::Value;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_test::task::Spawn;
 
-use super::request::{Call, messages_of};
+use super::request::{Call, Served, messages_of, served_by};
 use super::schema;
 
 /// The channel of a request, and its other end.
@@ -70,4 +74,41 @@ where
             Poll::Pending => assert!(body.is_woken(), "nothing comes"),
         }
     }
+}
+
+/// The layer without timers, which runs without a runtime.
+pub(crate) fn untimed() -> McpChannelLayer {
+    McpChannelLayer::new()
+        .keep_alive(Duration::ZERO)
+        .stream_after(Duration::ZERO)
+}
+
+/// What a [`puppet`] is told to do.
+pub(crate) type Order = Box<dyn FnOnce(&Channel) + Send>;
+
+/// A handler that does what the test tells it, within its own polls, and returns an empty response
+/// when the sender is dropped. It serves one request.
+pub(crate) fn puppet(layer: McpChannelLayer) -> (Served, UnboundedSender<Order>) {
+    let (tell, told) = unbounded_channel::<Order>();
+    let told = Arc::new(Mutex::new(Some(told)));
+    let service = served_by(layer, move |channel, _| {
+        let mut told = told.lock().unwrap().take().expect("one request");
+        async move {
+            while let Some(order) = told.recv().await {
+                order(&channel);
+            }
+            Response::default()
+        }
+    });
+    (service, tell)
+}
+
+/// A handler that leaves its channel to the test.
+pub(crate) fn deferring(layer: McpChannelLayer) -> (Served, UnboundedReceiver<Channel>) {
+    let (give, given) = unbounded_channel();
+    let service = served_by(layer, move |channel, _| {
+        give.send(channel).unwrap();
+        async { Response::from(Deferred) }
+    });
+    (service, given)
 }
