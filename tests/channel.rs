@@ -831,6 +831,21 @@ fn errors_and_close_may_come_before_the_acknowledgement() {
     assert_eq!(sent(&mut outlet)[0]["result"], completion);
 }
 
+#[tokio::test]
+async fn a_result_that_is_returned_before_the_acknowledgement_is_our_failure() {
+    for (stream, status) in [(false, 500), (true, 200)] {
+        let service = served(move |channel: Channel, _| async move {
+            if stream {
+                channel.start_stream().unwrap();
+            }
+            Reply::result(json!({}))
+        });
+        let reply = Call::listen().send(service).await;
+        assert_eq!(reply.status, status);
+        assert_eq!(reply.last()["error"]["code"], -32603);
+    }
+}
+
 #[test]
 fn the_end_of_a_subscription_is_its_result_and_nothing_else() {
     let (channel, mut outlet) = channel(&Call::listen().id("s"));
