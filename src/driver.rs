@@ -125,7 +125,7 @@ impl<F> Drop for Driver<F> {
 }
 
 /// The headers of a response whose body is not wanted.
-fn headers_of<B>(response: Response<B>) -> HeaderMap {
+pub(crate) fn headers_of<B>(response: Response<B>) -> HeaderMap {
     let (parts, body) = response.into_parts();
     drop_caught("the handler's response", body);
     parts.headers

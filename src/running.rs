@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::body::ResponseBody;
 use crate::channel::{Decided, FinalReply};
 use crate::config::Config;
-use crate::driver::{Driver, INTERNAL, Outcome, Settled};
+use crate::driver::{Driver, INTERNAL, Outcome, Settled, headers_of};
 use crate::error::BoxError;
 use crate::head;
 use crate::keep_alive::{KeepAlive, Timer};
@@ -122,13 +122,15 @@ impl<F> Running<F> {
                 RpcError::internal(INTERNAL).with_status(StatusCode::INTERNAL_SERVER_ERROR)
             }
             Outcome::Response(mut response) => {
-                match response.extensions_mut().remove::<Verdict>() {
+                let verdict = response.extensions_mut().remove::<Verdict>();
+                if verdict.is_none() && !response.status().is_success() {
+                    return Ok(Decision::Untouched(response));
+                }
+                let headers = headers_of(response);
+                match verdict {
                     Some(Verdict::Error(error)) if error.code() != codes::METHOD_NOT_FOUND => {
-                        self.headers = std::mem::take(response.headers_mut());
+                        self.headers = headers;
                         error
-                    }
-                    None if !response.status().is_success() => {
-                        return Ok(Decision::Untouched(response));
                     }
                     _ => return Ok(Decision::Accepted),
                 }

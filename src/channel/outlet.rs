@@ -13,7 +13,7 @@ use super::sync::Arc;
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
 use crate::protocol::rpc_error::RpcError;
-use crate::state::Head;
+use crate::state::{Frame, Head};
 
 /// The other end of a [`Channel`](crate::Channel): what was sent, as the client gets it.
 ///
@@ -161,9 +161,14 @@ impl Outlet {
 
     /// Ends the request with the result that the handler returned, unless it has ended.
     pub(crate) fn reply_result(&self, json: &[u8]) {
-        match self.shared.encoded_result(json) {
+        let admitted = self.shared.admit(Frame::Result);
+        match admitted.and_then(|()| self.shared.encoded_result(json)) {
             Ok(reply) => self.reply(reply),
             Err(error) if error.is_closed() => {}
+            Err(error) if error.is_not_acknowledged() => {
+                crate::trace::error!("the handler returned a result before its acknowledgement");
+                self.fail("the subscription was not acknowledged before its result");
+            }
             Err(error) => {
                 crate::trace::error!(%error, "the handler returned what is no result");
                 self.fail("the result is no JSON object");
