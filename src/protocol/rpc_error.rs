@@ -122,11 +122,14 @@ impl RpcError {
         self
     }
 
-    /// Has a response that consists of this error carry a `Retry-After` of this many whole seconds,
-    /// for a status such as 503 or 429.
+    /// Has a response that consists of this error carry a `Retry-After` of this long, rounded up to
+    /// whole seconds, for a status such as 503 or 429.
     #[must_use]
     pub fn with_retry_after(mut self, after: std::time::Duration) -> Self {
-        self.retry_after = Some(after.as_secs().try_into().unwrap_or(u32::MAX));
+        let seconds = after
+            .as_secs()
+            .saturating_add((after.subsec_nanos() > 0).into());
+        self.retry_after = Some(seconds.try_into().unwrap_or(u32::MAX));
         self
     }
 
