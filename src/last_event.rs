@@ -11,7 +11,7 @@ use pin_project::pin_project;
 use crate::driver::caught;
 use crate::error::BoxError;
 use crate::protocol::id::RequestId;
-use crate::protocol::{response, sse};
+use crate::protocol::{encode, response};
 use crate::trace::error;
 
 /// Reads the body, and looks whether it is the JSON-RPC response that the client waits for.
@@ -86,7 +86,7 @@ impl<B> LastEvent<B> {
             return Poll::Ready(None);
         };
         let mut json = Vec::with_capacity(text.len());
-        sse::encode_raw(&mut json, text);
+        encode::put_json(&mut json, text);
         Poll::Ready(Some(json))
     }
 }

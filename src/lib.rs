@@ -1,5 +1,6 @@
 //! A Tower layer that turns any HTTP service into a Model Context Protocol endpoint.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod body;

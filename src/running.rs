@@ -160,8 +160,8 @@ impl<F> Running<F> {
             Decision::Accepted => head::accepted(),
             Decision::Single => {
                 let reply = self.driver.outlet.take_reply(INTERNAL);
-                if let Some(seconds) = reply.retry_after {
-                    self.headers.insert(RETRY_AFTER, seconds.into());
+                if let Some(after) = reply.retry_after {
+                    self.headers.insert(RETRY_AFTER, after.as_secs().into());
                 }
                 head::single(reply.status, self.headers, reply.json.into_bytes())
             }

@@ -3,11 +3,26 @@
 #[cfg(feature = "tracing")]
 pub(crate) use tracing::{debug, error};
 
+/// Takes what tracing's macros take here, so that what an event shows is used either way.
 #[cfg(not(feature = "tracing"))]
 macro_rules! nothing {
-    ($($field:ident = $value:expr,)* $message:literal) => {{
-        $( let _ = &$value; )*
+    ($message:literal $(,)?) => {};
+    (% $field:ident, $($rest:tt)+) => {{
+        let _ = &$field;
+        $crate::trace::nothing!($($rest)+);
+    }};
+    ($field:ident = % $value:expr, $($rest:tt)+) => {{
+        let _ = &$value;
+        $crate::trace::nothing!($($rest)+);
+    }};
+    ($field:ident = $value:expr, $($rest:tt)+) => {{
+        let _ = &$value;
+        $crate::trace::nothing!($($rest)+);
+    }};
+    ($field:ident, $($rest:tt)+) => {{
+        let _ = &$field;
+        $crate::trace::nothing!($($rest)+);
     }};
 }
 #[cfg(not(feature = "tracing"))]
-pub(crate) use {nothing as debug, nothing as error};
+pub(crate) use {nothing, nothing as debug, nothing as error};

@@ -45,8 +45,7 @@ struct Polling {
 #[derive(Debug)]
 pub(crate) struct FinalReply {
     pub(crate) status: StatusCode,
-    /// What `Retry-After` says, in seconds.
-    pub(crate) retry_after: Option<u32>,
+    pub(crate) retry_after: Option<Duration>,
     pub(crate) json: Scratch,
 }
 

@@ -220,10 +220,10 @@ impl Shared {
         if progress.is_some() && token.is_none() {
             return Poll::Ready(Err(SendError::NO_PROGRESS_TOKEN));
         }
-        if let (Some(now), Some(last)) = (progress, inner.progress) {
-            if !now.is_more_than(last) {
-                return Poll::Ready(Ok(Sent::Done));
-            }
+        if let (Some(now), Some(last)) = (progress, inner.progress)
+            && !now.is_more_than(last)
+        {
+            return Poll::Ready(Ok(Sent::Done));
         }
 
         let limit = self.info.buffer_limit;

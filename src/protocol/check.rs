@@ -1,21 +1,21 @@
 //! What can be judged once the body is there.
 
+mod metadata;
+mod mirror;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 
 pub(crate) use super::accept::Accepts;
 use super::codes;
-use super::envelope::{Envelope, MetaFields, Slot};
+use super::envelope::{Envelope, Slot};
 pub(crate) use super::head::{Policy, check_head};
-use super::headers::{
-    HeaderFault, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, decode, mirrored, single,
-};
-use super::id::{ProgressToken, RequestId};
+use super::headers::mirrored;
+use super::id::RequestId;
 use super::json::{Kind, Text};
-use super::level::LogLevel;
 use super::message::{LISTEN, Message, Method};
 use super::meta::RequestMeta;
 use super::quote::quote;
@@ -300,172 +300,11 @@ impl Check<'_> {
         }
     }
 
-    fn header(&self, name: &HeaderName, shown: &str) -> Result<Option<&str>, Rejection> {
-        single(self.headers, name).map_err(|fault| faulty(shown, fault))
-    }
-
-    fn check_version(&self, fields: &MetaFields, required: bool) -> Result<(), Rejection> {
-        let shown = "MCP-Protocol-Version";
-        let Some(header) = self.header(&MCP_PROTOCOL_VERSION, shown)? else {
-            return if required {
-                Err(header_mismatch(format!(
-                    "the `{shown}` header is missing: send `{shown}: {PROTOCOL_VERSION}`"
-                )))
-            } else {
-                Ok(())
-            };
-        };
-        if let Some(version) = fields.protocol_version.text()
-            && !version.is(self.text, header)
-        {
-            return Err(header_mismatch(format!(
-                "the `{shown}` header {} differs from \
-                     `params._meta[\"io.modelcontextprotocol/protocolVersion\"]` {}: send the same \
-                     version in both",
-                quote(header),
-                self.shown(version)
-            )));
-        }
-        if SERVED_VERSIONS.contains(&header) {
-            return Ok(());
-        }
-        #[derive(serde::Serialize)]
-        struct Data<'a> {
-            supported: &'a [&'a str],
-            requested: &'a str,
-        }
-        Err(Rejection::new(
-            StatusCode::BAD_REQUEST,
-            codes::UNSUPPORTED_PROTOCOL_VERSION,
-            "version not served",
-            format!(
-                "protocol version {} in the `{shown}` header is not served: use {PROTOCOL_VERSION}",
-                quote(header)
-            ),
-        )
-        .with_data(Data {
-            supported: SERVED_VERSIONS,
-            requested: header,
-        }))
-    }
-
-    fn check_method(&self, method: &str, required: bool) -> Result<(), Rejection> {
-        match self.header(&MCP_METHOD, "Mcp-Method")? {
-            Some(header) if header == method => Ok(()),
-            Some(header) => Err(header_mismatch(format!(
-                "the `Mcp-Method` header {} differs from `method` {}: send the same in both",
-                quote(header),
-                quote(method)
-            ))),
-            None if required => Err(header_mismatch(format!(
-                "the `Mcp-Method` header is missing: send the `method`, {}, in it",
-                quote(method)
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn check_name(&self, field: &str, name: Option<Text>) -> Result<(), Rejection> {
-        let Some(header) = self.header(&MCP_NAME, "Mcp-Name")? else {
-            return Err(header_mismatch(format!(
-                "the `Mcp-Name` header is missing: send the value of `params.{field}` in it"
-            )));
-        };
-        let header = decode(header).map_err(|fault| faulty("Mcp-Name", fault))?;
-        match name {
-            Some(name) if name.is(self.text, &header) => Ok(()),
-            Some(name) => Err(header_mismatch(format!(
-                "the `Mcp-Name` header {} differs from `params.{field}` {}: send the same in both",
-                quote(&header),
-                self.shown(name)
-            ))),
-            None => Err(header_mismatch(format!(
-                "the `Mcp-Name` header is {}, but `params.{field}` is no string: send the same in both",
-                quote(&header)
-            ))),
-        }
-    }
-
-    fn check_meta(&self, envelope: &Envelope) -> Result<(), Rejection> {
-        match envelope.meta.value.map(|meta| meta.kind) {
-            Some(Kind::Object) => {}
-            Some(kind) => {
-                return Err(invalid_params(format!(
-                    "`params._meta` is {}, but must be an object",
-                    kind.with_article()
-                )));
-            }
-            None => {
-                return Err(invalid_params(
-                    "`params._meta` is missing: send it with `io.modelcontextprotocol/protocolVersion` \
-                     and `io.modelcontextprotocol/clientCapabilities`",
-                ));
-            }
-        }
-        let fields = &envelope.fields;
-        require(
-            "io.modelcontextprotocol/protocolVersion",
-            fields.protocol_version,
-            Kind::String,
-            true,
-        )?;
-        require(
-            "io.modelcontextprotocol/clientCapabilities",
-            fields.client_capabilities,
-            Kind::Object,
-            true,
-        )?;
-        require(
-            "io.modelcontextprotocol/clientInfo",
-            fields.client_info,
-            Kind::Object,
-            false,
-        )?;
-        if fields.log_level.value.is_some() {
-            let level = fields.log_level.text();
-            let known = |level: &Text| {
-                LogLevel::ALL
-                    .iter()
-                    .any(|known| level.is(self.text, known.as_str()))
-            };
-            if !level.as_ref().is_some_and(known) {
-                return Err(invalid_params(
-                    "`params._meta[\"io.modelcontextprotocol/logLevel\"]` must be debug, info, notice, \
-                     warning, error, critical, alert or emergency",
-                ));
-            }
-        }
-        match fields.progress_token.value {
-            Some(token) if ProgressToken::from_json(token, self.text).is_none() => {
-                Err(invalid_params(
-                    "`params._meta.progressToken` must be a string or an integer without fraction and \
-                     exponent",
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn shown(&self, string: Text) -> String {
         match string.decode(self.text) {
             Some(plain) => quote(&plain),
             None => quote(string.inner(self.text)),
         }
-    }
-}
-
-fn require(name: &str, slot: Slot, kind: Kind, required: bool) -> Result<(), Rejection> {
-    let expected = kind.with_article();
-    match slot.value {
-        Some(value) if value.kind == kind => Ok(()),
-        Some(value) => Err(invalid_params(format!(
-            "`params._meta[\"{name}\"]` is {}, but must be {expected}",
-            value.kind.with_article()
-        ))),
-        None if required => Err(invalid_params(format!(
-            "`params._meta[\"{name}\"]` is missing: it must be {expected}"
-        ))),
-        None => Ok(()),
     }
 }
 
@@ -487,24 +326,5 @@ fn invalid_request(message: impl Into<Cow<'static, str>>) -> Rejection {
     )
 }
 
-fn invalid_params(message: impl Into<Cow<'static, str>>) -> Rejection {
-    Rejection::new(
-        StatusCode::BAD_REQUEST,
-        codes::INVALID_PARAMS,
-        "metadata missing or malformed",
-        message,
-    )
-}
-
-fn header_mismatch(message: String) -> Rejection {
-    Rejection::new(
-        StatusCode::BAD_REQUEST,
-        codes::HEADER_MISMATCH,
-        "header mismatch",
-        message,
-    )
-}
-
-fn faulty(shown: &str, fault: HeaderFault) -> Rejection {
-    header_mismatch(format!("the `{shown}` header {}", fault.describe()))
-}
+#[cfg(test)]
+mod tests;

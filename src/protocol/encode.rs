@@ -63,30 +63,32 @@ pub(crate) fn put_string(out: &mut impl BufMut, string: &str) {
 
 /// Appends a valid JSON text. Line ends, which are white space there, become spaces.
 pub(crate) fn put_json(out: &mut impl BufMut, json: &str) {
-    let bytes = json.as_bytes();
-    let mut copied = 0;
-    let mut at = 0;
-    while at < bytes.len() {
-        let (replacement, length): (&[u8], usize) = match bytes[at] {
-            b'\n' | b'\r' => (b" ", 1),
-            0xc2 | 0xe2 => match separator(&bytes[at..]) {
-                Some((escape, length)) => (escape, length),
-                None => {
-                    at += 1;
-                    continue;
-                }
-            },
-            _ => {
-                at += 1;
-                continue;
-            }
-        };
-        out.put_slice(&bytes[copied..at]);
-        out.put_slice(replacement);
-        at += length;
-        copied = at;
+    json_pieces(json, |piece| out.put_slice(piece));
+}
+
+/// The pieces of a valid JSON text, as [`put_json`] appends them.
+pub(crate) fn json_pieces(json: &str, mut put: impl FnMut(&[u8])) {
+    let mut rest = json;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
+        pieces(&rest[..at], &mut put);
+        put(b" ");
+        rest = &rest[at + 1..];
     }
-    out.put_slice(&bytes[copied..]);
+    pieces(rest, put);
+}
+
+/// The pieces of what stands in a JSON string, with the separators as escapes.
+pub(crate) fn pieces(text: &str, mut put: impl FnMut(&[u8])) {
+    let bytes = text.as_bytes();
+    let mut copied = 0;
+    for at in memchr::memchr2_iter(0xc2, 0xe2, bytes) {
+        if let Some((escape, length)) = separator(&bytes[at..]) {
+            put(&bytes[copied..at]);
+            put(escape);
+            copied = at + length;
+        }
+    }
+    put(&bytes[copied..]);
 }
 
 /// Appends a decimal integer.

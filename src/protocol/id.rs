@@ -26,9 +26,24 @@ impl Repr {
         Repr::Json(String::from_utf8_lossy(&json).into())
     }
 
+    fn fits(value: Value, text: &str) -> bool {
+        match value.kind {
+            Kind::String => true,
+            Kind::Number => !value
+                .span
+                .of(text)
+                .bytes()
+                .any(|byte| matches!(byte, b'.' | b'e' | b'E')),
+            _ => false,
+        }
+    }
+
     /// `None` when the value is neither a string nor an integer.
     fn from_value(value: Value, text: &str) -> Option<Self> {
         let json = value.span.of(text);
+        if !Self::fits(value, text) {
+            return None;
+        }
         match value.kind {
             Kind::String => {
                 let string = value.as_text()?;
@@ -45,7 +60,6 @@ impl Repr {
                     }
                 })
             }
-            Kind::Number if json.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) => None,
             Kind::Number => Some(match json.parse() {
                 Ok(integer) if json != "-0" => Repr::Integer(integer),
                 _ => Repr::Json(json.into()),
@@ -194,4 +208,106 @@ string_or_integer! {
 string_or_integer! {
     /// The token under which a client wants to hear of a request's progress: a string or an integer.
     ProgressToken
+}
+
+impl ProgressToken {
+    /// Whether [`from_json`](Self::from_json) finds one.
+    pub(crate) fn fits(value: Value, text: &str) -> bool {
+        Repr::fits(value, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Option<RequestId> {
+        RequestId::from_json(Scanner::new(json).any().unwrap(), json)
+    }
+
+    fn written(id: &RequestId) -> String {
+        let mut out = Vec::new();
+        id.write_json(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn type_and_digits_are_kept() {
+        for json in [
+            "0",
+            "-0",
+            "-7",
+            "9007199254740993",
+            "9223372036854775807",
+            "9223372036854775808",
+            "18446744073709551616",
+            "36893488147419103233",
+            "-36893488147419103233",
+            r#""""#,
+            r#""1""#,
+            r#""a b é""#,
+            r#""\ud800x""#,
+        ] {
+            let id = read(json).unwrap();
+            assert_eq!(written(&id), json);
+            assert_eq!(id.to_string(), json);
+            assert_eq!(serde_json::to_string(&id).unwrap(), json);
+            assert_eq!(serde_json::from_str::<RequestId>(json).unwrap(), id);
+        }
+        assert_ne!(read("1"), read(r#""1""#));
+        assert_ne!(read("0"), read("-0"));
+    }
+
+    #[test]
+    fn small_integers_and_large_ones_are_told_apart() {
+        assert_eq!(read("5"), Some(5.into()));
+        assert_eq!(read("5").unwrap().as_i64(), Some(5));
+        assert_eq!(read("36893488147419103233").unwrap().as_i64(), None);
+        assert_eq!(read("36893488147419103233").unwrap().as_str(), None);
+        assert_eq!(read(r#""5""#).unwrap().as_i64(), None);
+    }
+
+    #[test]
+    fn a_string_is_the_same_however_it_was_written() {
+        for (json, plain, canonical) in [
+            (r#""\u0061\/""#, "a/", r#""a/""#),
+            (r#""a\nb\u0000""#, "a\nb\0", r#""a\nb\u0000""#),
+            (
+                "\"\u{2028}\u{2029}\u{85}\"",
+                "\u{2028}\u{2029}\u{85}",
+                r#""\u2028\u2029\u0085""#,
+            ),
+            (r#""\ud83d\ude00""#, "😀", r#""😀""#),
+        ] {
+            let id = read(json).unwrap();
+            assert_eq!(id, RequestId::from(plain));
+            assert_eq!(id, RequestId::from(plain.to_owned()));
+            assert_eq!(id.as_str().unwrap(), plain);
+            assert_eq!(written(&id), canonical);
+            assert_eq!(serde_json::to_string(&id).unwrap(), canonical);
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_kept_as_it_was_written() {
+        let json = "\"\\ud800\u{2028}\"";
+        let id = read(json).unwrap();
+        assert_eq!(id.as_str(), None);
+        assert_eq!(written(&id), r#""\ud800\u2028""#);
+    }
+
+    #[test]
+    fn nothing_else_is_an_id() {
+        for json in [
+            "null", "true", "{}", "[]", "1.5", "1.0", "1e3", "1E3", "-0.0",
+        ] {
+            assert_eq!(read(json), None, "{json}");
+            assert!(serde_json::from_str::<RequestId>(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn it_fits_into_24_bytes() {
+        assert!(size_of::<Option<RequestId>>() <= 24);
+    }
 }

@@ -1,5 +1,4 @@
 //! The protocol itself: bytes in, values or bytes out.
-#![allow(dead_code)]
 
 pub(crate) mod accept;
 pub(crate) mod check;

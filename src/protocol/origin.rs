@@ -239,8 +239,19 @@ impl AllowedOrigins {
         }
     }
 
-    /// `origin` is the header's value.
-    pub(crate) fn allows(&self, origin: &[u8]) -> bool {
+    /// Whether the page may call the endpoint. `origin` is the value of its `Origin` header.
+    ///
+    /// For what else has to know: CORS, say, which lets the same pages read the answers.
+    ///
+    /// ```
+    /// use mcp_channel::AllowedOrigins;
+    ///
+    /// let origins = AllowedOrigins::loopback();
+    /// assert!(origins.allows(b"http://localhost:8080"));
+    /// assert!(!origins.allows(b"https://app.example.com"));
+    /// ```
+    #[must_use]
+    pub fn allows(&self, origin: &[u8]) -> bool {
         if self.any {
             return true;
         }

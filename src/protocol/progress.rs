@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use bytes::{BufMut, BytesMut};
 
-use super::{id::ProgressToken, sse};
+use super::{encode, id::ProgressToken, sse};
 
 /// How far a request has come: an amount, the total where it is known, and a text for people.
 ///
@@ -65,7 +65,7 @@ impl<'a> Progress<'a> {
         }
         if let Some(message) = &self.message {
             out.put_slice(br#","message":"#);
-            sse::encode_str(out, message);
+            encode::put_string(out, message);
         }
         out.put_slice(b"}}");
         out.put_slice(sse::END);

@@ -57,8 +57,8 @@ impl Rejection {
         &self.error
     }
 
-    /// The request's id, where it could be read.
-    pub(crate) fn id(&self) -> Option<&RequestId> {
+    #[cfg(test)]
+    pub(super) fn id(&self) -> Option<&RequestId> {
         self.id.as_ref()
     }
 

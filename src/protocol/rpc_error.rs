@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use bytes::BufMut;
 use http::StatusCode;
@@ -30,7 +31,7 @@ pub struct RpcError {
     data: Option<Box<str>>,
     code: i64,
     status: Option<StatusCode>,
-    /// In seconds.
+    /// In whole seconds.
     retry_after: Option<u32>,
 }
 
@@ -122,22 +123,18 @@ impl RpcError {
         self
     }
 
-    /// Has a response that consists of this error carry a `Retry-After` of this long, rounded up to
-    /// whole seconds, for a status such as 503 or 429.
+    /// Has the response, when the error is all of it, tell the client to wait this long before it
+    /// tries again. Rounded up to whole seconds, which is what the `Retry-After` header counts.
     #[must_use]
-    pub fn with_retry_after(mut self, after: std::time::Duration) -> Self {
+    pub fn with_retry_after(mut self, after: Duration) -> Self {
         let seconds = after
             .as_secs()
-            .saturating_add((after.subsec_nanos() > 0).into());
-        self.retry_after = Some(seconds.try_into().unwrap_or(u32::MAX));
+            .saturating_add(u64::from(after.subsec_nanos() > 0));
+        self.retry_after = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
         self
     }
 
-    /// What `Retry-After` says, in seconds.
-    pub(crate) fn retry_after(&self) -> Option<u32> {
-        self.retry_after
-    }
-
+    #[must_use]
     pub(crate) fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         self.message = message.into();
         self
@@ -156,6 +153,12 @@ impl RpcError {
     /// The data, if any.
     pub fn data(&self) -> Option<RawJson<'_>> {
         self.data.as_deref().map(RawJson::new)
+    }
+
+    /// How long the client is told to wait, when it is told.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+            .map(|seconds| Duration::from_secs(seconds.into()))
     }
 
     /// The HTTP status of a response that consists of this error.
@@ -200,3 +203,100 @@ impl fmt::Display for RpcError {
 }
 
 impl std::error::Error for RpcError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(error: &RpcError, id: Option<&RequestId>) -> String {
+        let mut out = Vec::new();
+        error.write_response(id, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_status_follows_the_code_unless_it_is_set() {
+        for (code, status) in [
+            (-32601, 404),
+            (-32020, 400),
+            (-32021, 400),
+            (-32022, 400),
+            (-32700, 400),
+            (-32600, 400),
+            (-32602, 200),
+            (-32603, 200),
+            (-32000, 200),
+            (7, 200),
+        ] {
+            assert_eq!(RpcError::new(code, "").status(), status, "{code}");
+            let explicit = RpcError::new(code, "").with_status(StatusCode::IM_A_TEAPOT);
+            assert_eq!(explicit.status(), 418);
+        }
+    }
+
+    #[test]
+    fn a_response_without_id_or_data_has_no_such_members() {
+        let error = RpcError::new(1, "m");
+        assert_eq!(
+            json(&error, None),
+            r#"{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#
+        );
+        assert_eq!(
+            json(&error.with_data(None::<u8>), Some(&"a".into())),
+            r#"{"jsonrpc":"2.0","id":"a","error":{"code":1,"message":"m","data":null}}"#
+        );
+    }
+
+    #[test]
+    fn a_response_is_one_line_for_the_most_naive_reader() {
+        let nasty = "a\n\r\0\u{85}\u{2028}\u{2029}\u{feff}ü\"\\";
+        let raw: Box<serde_json::value::RawValue> =
+            serde_json::from_str(&format!("[1,\n\r\t\"\u{85}\u{2028}{}\"]", "x")).unwrap();
+        let error = RpcError::new(1, nasty).with_data(raw);
+        let text = json(&error, Some(&RequestId::from(nasty)));
+        assert!(
+            !text.contains(['\n', '\r', '\0', '\u{85}', '\u{2028}', '\u{2029}']),
+            "{text}"
+        );
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["id"], nasty);
+        assert_eq!(value["error"]["message"], nasty);
+        assert_eq!(value["error"]["data"][1], "\u{85}\u{2028}x");
+    }
+
+    #[test]
+    fn data_that_does_not_serialize_is_left_out() {
+        let broken = std::collections::BTreeMap::from([((1, 2), 3)]);
+        assert_eq!(RpcError::new(1, "m").with_data(broken).data(), None);
+    }
+
+    #[test]
+    fn missing_capabilities_are_named_in_the_data() {
+        let error = RpcError::missing_capability(serde_json::json!({"sampling": {}}));
+        assert_eq!(error.code(), -32021);
+        assert_eq!(
+            error.data().unwrap().as_str(),
+            r#"{"requiredCapabilities":{"sampling":{}}}"#
+        );
+    }
+
+    #[test]
+    fn a_wait_is_rounded_up_to_seconds() {
+        let error = RpcError::new(1, "m");
+        assert_eq!(error.retry_after(), None);
+        for (wait, seconds) in [
+            (Duration::ZERO, 0),
+            (Duration::from_millis(1), 1),
+            (Duration::from_secs(2), 2),
+            (Duration::MAX, u32::MAX.into()),
+        ] {
+            let error = error.clone().with_retry_after(wait);
+            assert_eq!(error.retry_after(), Some(Duration::from_secs(seconds)));
+        }
+    }
+
+    #[test]
+    fn the_type_is_small() {
+        assert!(size_of::<RpcError>() <= 64);
+    }
+}

@@ -1,15 +1,15 @@
 //! The wire form of what is sent: compact JSON, and Server-Sent Events around it.
 //!
 //! Readers in the field split lines on more than the standard's CR and LF, so the characters that
-//! any of them takes for a line end (NUL aside, which some drop) appear only as `\u` escapes. All of
-//! them can stand only inside a JSON string, where the escape means the same; CR and LF can stand
-//! only between tokens, where they mean nothing.
+//! any of them takes for a line end appear only as `\u` escapes; see [`encode`](super::encode).
 
 use std::io;
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
+
+use super::encode;
 
 /// What stands before the JSON of an event.
 pub(crate) const EVENT: &[u8] = b"event: message\ndata: ";
@@ -38,18 +38,6 @@ pub(crate) fn encode(out: &mut Vec<u8>, value: &impl Serialize) -> serde_json::R
     value.serialize(&mut Serializer::with_formatter(out, Wire))
 }
 
-/// Appends a JSON string in wire form.
-pub(crate) fn encode_str(out: &mut BytesMut, text: &str) {
-    let written = text.serialize(&mut Serializer::with_formatter(out.writer(), Wire));
-    debug_assert!(written.is_ok(), "writing to memory does not fail");
-}
-
-/// Appends JSON text that somebody else wrote, in wire form.
-pub(crate) fn encode_raw(out: &mut Vec<u8>, json: &str) {
-    let written = write_raw(out, json);
-    debug_assert!(written.is_ok(), "writing to memory does not fail");
-}
-
 struct Wire;
 
 impl Formatter for Wire {
@@ -58,7 +46,7 @@ impl Formatter for Wire {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        write_escaped(out, fragment)
+        written(|put| encode::pieces(fragment, |piece| put(out.write_all(piece))))
     }
 
     fn write_raw_fragment<W: ?Sized + io::Write>(
@@ -66,35 +54,19 @@ impl Formatter for Wire {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        write_raw(out, fragment)
+        written(|put| encode::json_pieces(fragment, |piece| put(out.write_all(piece))))
     }
 }
 
-fn write_raw<W: ?Sized + io::Write>(out: &mut W, json: &str) -> io::Result<()> {
-    let mut rest = json;
-    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
-        write_escaped(out, &rest[..at])?;
-        rest = &rest[at + 1..];
-    }
-    write_escaped(out, rest)
-}
-
-/// Writes `text` with U+0085, U+2028 and U+2029 as escapes.
-fn write_escaped<W: ?Sized + io::Write>(out: &mut W, text: &str) -> io::Result<()> {
-    let bytes = text.as_bytes();
-    let mut written = 0;
-    for at in memchr::memchr2_iter(0xC2, 0xE2, bytes) {
-        let (escape, length): (&[u8], usize) = match bytes[at..] {
-            [0xC2, 0x85, ..] => (b"\\u0085", 2),
-            [0xE2, 0x80, 0xA8, ..] => (b"\\u2028", 3),
-            [0xE2, 0x80, 0xA9, ..] => (b"\\u2029", 3),
-            _ => continue,
-        };
-        out.write_all(&bytes[written..at])?;
-        out.write_all(escape)?;
-        written = at + length;
-    }
-    out.write_all(&bytes[written..])
+/// The first failure of several writes.
+fn written(write: impl FnOnce(&mut dyn FnMut(io::Result<()>))) -> io::Result<()> {
+    let mut all = Ok(());
+    write(&mut |one| {
+        if all.is_ok() {
+            all = one;
+        }
+    });
+    all
 }
 
 #[cfg(test)]
@@ -121,9 +93,6 @@ mod tests {
         ] {
             assert_eq!(encoded(&text), wire);
             assert_eq!(serde_json::from_str::<String>(wire).unwrap(), text);
-            let mut out = BytesMut::new();
-            encode_str(&mut out, text);
-            assert_eq!(out, wire);
         }
     }
 
@@ -137,10 +106,13 @@ mod tests {
     fn raw_json_of_a_user_is_one_line() {
         let raw: Box<RawValue> =
             serde_json::from_str("{\r\n  \"a\": \"\u{2028}\u{85}\",\n\t\"b\":[1,\r2]}").unwrap();
-        assert_eq!(encoded(&raw), "{  \"a\": \"\\u2028\\u0085\",\t\"b\":[1,2]}");
+        assert_eq!(
+            encoded(&raw),
+            "{    \"a\": \"\\u2028\\u0085\", \t\"b\":[1, 2]}"
+        );
         assert_eq!(
             encoded(&vec![raw]),
-            "[{  \"a\": \"\\u2028\\u0085\",\t\"b\":[1,2]}]"
+            "[{    \"a\": \"\\u2028\\u0085\", \t\"b\":[1, 2]}]"
         );
     }
 
