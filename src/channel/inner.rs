@@ -143,7 +143,8 @@ impl Inner {
     pub(crate) fn stream_reply(&mut self, reply: Option<FinalReply>) -> Option<FinalReply> {
         self.state.stream_reply();
         if let Some(reply) = &reply {
-            self.outgoing.append_last(&reply.json.0);
+            let keyed = self.state.is_acknowledged();
+            self.outgoing.append_last(&reply.json.0, keyed);
         }
         reply
     }

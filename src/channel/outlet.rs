@@ -202,7 +202,9 @@ impl Outlet {
 
     /// Sends the last event after [`close_for_body`](Self::close_for_body).
     pub(crate) fn send_last(&self, json: &[u8]) {
-        self.shared.lock().outgoing.append_last(json);
+        let mut inner = self.shared.lock();
+        let keyed = inner.state.is_acknowledged();
+        inner.outgoing.append_last(json, keyed);
     }
 
     /// Sends an internal error as the last event after [`close_for_body`](Self::close_for_body).

@@ -153,7 +153,8 @@ impl Shared {
         inner.state.end(reason)?;
         let spent = reply.and_then(|reply| {
             if inner.state.is_streaming() {
-                inner.outgoing.append_last(&reply.json.0);
+                let keyed = inner.state.is_acknowledged();
+                inner.outgoing.append_last(&reply.json.0, keyed);
                 return Some(reply);
             }
             inner.reply = Some(reply);

@@ -2,6 +2,8 @@
 
 #[allow(dead_code, reason = "not every test file drives a channel by hand")]
 pub(crate) mod by_hand;
+#[allow(dead_code, reason = "not every test file listens")]
+pub(crate) mod listener;
 #[allow(dead_code, reason = "not every test file makes requests of all kinds")]
 pub(crate) mod request;
 #[allow(dead_code, reason = "not every test file validates messages")]
