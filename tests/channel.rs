@@ -559,7 +559,7 @@ async fn an_error_may_say_when_to_come_back() {
     });
     let reply = Call::tool("x").send(service).await;
     assert_eq!(reply.status, 503);
-    assert_eq!(reply.headers["retry-after"], "7");
+    assert_eq!(reply.headers["retry-after"], "8");
 }
 
 // start_stream, close, set_closed, as_closed, closed

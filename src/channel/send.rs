@@ -149,10 +149,8 @@ impl Channel {
     /// not serialize; the request then still wants its reply.
     pub fn send_result(&self, result: impl Serialize) -> Result<(), SendError> {
         let shared = self.open()?;
-        // That the channel is closed comes before what is wrong with the result.
-        let reply = shared
-            .result(&result)
-            .map_err(|error| shared.admit(Frame::Result).err().unwrap_or(error))?;
+        shared.admit(Frame::Result)?;
+        let reply = shared.result(&result)?;
         let inner = shared.lock();
         inner.state.admit(Frame::Result)?;
         shared.end(inner, CloseReason::Replied, Some(reply))
@@ -181,11 +179,9 @@ impl Channel {
     }
 
     fn log<'a>(&self, level: LogLevel, data: &impl Serialize, logger: Option<&str>) -> Step<'a> {
-        if !self.wants(level) {
-            return Step::Decided(self.admit(Frame::Log));
-        }
-        if let Err(error) = self.open() {
-            return Step::Decided(Err(error));
+        match self.admit(Frame::Log) {
+            Ok(()) if self.wants(level) => {}
+            decided => return Step::Decided(decided),
         }
         let mut json = Scratch::take();
         let record = LogRecord {
@@ -203,11 +199,9 @@ impl Channel {
                 json,
                 progress: None,
             },
-            Err(error) => Step::Decided(self.admit(Frame::Log).and_then(|()| {
-                Err(SendError::invalid(format!(
-                    "the log record's data does not serialize: {error}"
-                )))
-            })),
+            Err(error) => Step::Decided(Err(SendError::invalid(format!(
+                "the log record's data does not serialize: {error}"
+            )))),
         }
     }
 

@@ -54,7 +54,8 @@
 //!             outbox.receive(bus.next().await?.as_bytes(), subscriptions);
 //!         }
 //!     };
-//!     tokio::try_join!(send, receive).map(|((), ())| ())
+//!     let ((), ()) = tokio::try_join!(send, receive)?;
+//!     Ok(())
 //! }
 //! ```
 //!
