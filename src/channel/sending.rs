@@ -87,7 +87,7 @@ impl Future for Sending<'_> {
             };
         };
         let sent = std::task::ready!(this.channel.shared.send(item, Some((&mut this.ticket, cx))));
-        // One that ends without a frame was in line, too, and may be held on to.
+        // However it ended, the next in line may go on. This one may be held on to.
         this.channel.shared.leave(&mut this.ticket);
         this.step = Step::Done;
         if sent? == Sent::Yield {

@@ -198,13 +198,12 @@ impl Shared {
     }
 
     /// Puts an item into the queue, or the waiter into the line when there is no room. Without a
-    /// waiter it is refused then.
+    /// waiter it is refused then. Once this is ready, a waiter has to [`leave`](Self::leave).
     pub(crate) fn send(
         &self,
         item: Item<'_>,
         waiter: Option<(&mut Ticket, &Context<'_>)>,
     ) -> Poll<Result<Sent, SendError>> {
-        let mut stale = None;
         let mut inner = self.lock();
         let (frame, progress) = match item {
             Item::Progress(progress) => (Frame::Progress, Some(progress.progress)),
@@ -238,24 +237,17 @@ impl Shared {
             let Some((ticket, cx)) = waiter else {
                 return Poll::Ready(Err(SendError::FULL));
             };
-            stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
+            let stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
             drop(inner);
             drop(stale);
             return Poll::Pending;
         }
         inner.progress = progress.or(inner.progress);
         inner.state.accepted(frame);
-        let next = if let Some((ticket, _)) = waiter {
-            stale = inner.waiters.leave(ticket);
-            inner.waiters.next_for_room()
-        } else {
-            None
-        };
         let sent = inner.budget_spent();
         let poller = inner.wake_poller();
         drop(inner);
-        drop(stale);
-        poller.into_iter().chain(next).for_each(Waker::wake);
+        poller.into_iter().for_each(Waker::wake);
         Poll::Ready(Ok(sent))
     }
 
