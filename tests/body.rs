@@ -5,8 +5,9 @@ mod support;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, Request, Response};
@@ -252,6 +253,39 @@ async fn the_body_of_a_last_event_may_come_in_pieces_and_with_trailers() {
 }
 
 #[tokio::test]
+async fn a_channel_is_closed_while_the_body_of_a_last_event_is_read() {
+    let (give, mut given) = tokio::sync::mpsc::unbounded_channel();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let told = Arc::new(Mutex::new(Some(told)));
+    let service = untimed().layer(service_fn(|request: Request<RequestBody>| {
+        let channel: &Channel = request.extensions().get().unwrap();
+        channel.start_stream().unwrap();
+        give.send(channel.clone()).unwrap();
+        let told = told.lock().unwrap().take().unwrap();
+        let body = futures_util::stream::once(async {
+            let bytes: Bytes = told.await.unwrap();
+            Ok::<_, Infallible>(Frame::data(bytes))
+        });
+        let body = http_body_util::StreamBody::new(Box::pin(body));
+        async { Ok::<_, Infallible>(Response::new(body)) }
+    }));
+    let mut answer = spawn(service.oneshot(tool().request()));
+    let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    let channel = given.try_recv().unwrap();
+    assert!(channel.try_send_progress(1).unwrap_err().is_closed());
+    assert_eq!(
+        assert_ready!(spawn(channel.closed()).poll()),
+        CloseReason::Replied
+    );
+    assert_pending!(poll_data(&mut body));
+    tell.send(r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#.into())
+        .unwrap();
+    assert!(body.is_woken());
+    assert_eq!(messages_of(&next_data(&mut body).unwrap()).len(), 1);
+    assert!(next_data(&mut body).is_none());
+}
+
+#[tokio::test]
 async fn the_body_of_a_last_event_that_fails_is_an_internal_error() {
     let frames = [
         Ok(chained(r#"{"jsonrpc":"2.0","#, "")),
@@ -449,6 +483,33 @@ fn the_latest_task_is_woken() {
     assert!(!tasks[0].is_woken() && tasks[1].is_woken());
 }
 
+/// Counts its wakes.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_burst_of_a_task_wakes_the_response_once() {
+    let (service, mut given) = deferring(untimed());
+    let mut answer = asked(service, &tool());
+    assert_pending!(answer.poll());
+    let channel = given.try_recv().unwrap();
+    channel.start_stream().unwrap();
+    let mut body = Box::pin(assert_ready!(answer.poll()).unwrap().into_body());
+    let counted = Arc::new(Counted::default());
+    let waker = Waker::from(Arc::clone(&counted));
+    assert_pending!(body.as_mut().poll_frame(&mut Context::from_waker(&waker)));
+    for n in 0..10 {
+        channel.try_send_progress(n).unwrap();
+    }
+    assert_eq!(counted.0.load(Ordering::Relaxed), 1);
+}
+
 // What makes the server write
 
 /// Whether the body is pending, and not by its own choice.
@@ -561,6 +622,30 @@ async fn a_handler_that_only_computes_is_seen_working() {
     }
     let messages = messages_of(&assert_ready!(poll_data(&mut body)).unwrap());
     assert!(messages[0]["result"].is_object());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_gives_way_is_polled_again_within_a_group() {
+    let mut answer = answered(untimed(), |channel| async move {
+        // Each is polled only when its own waker was woken.
+        let channel = &channel;
+        let sends = futures_util::stream::FuturesUnordered::new();
+        for n in 0..3 {
+            sends.push(async move {
+                work(std::time::Duration::from_millis(2));
+                let method = "notifications/own";
+                let own = json!({"method": method, "params": {"n": n}});
+                channel.send_notification(own).await.unwrap();
+            });
+        }
+        futures_util::StreamExt::collect::<Vec<()>>(sends).await;
+    });
+    let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    let mut stream = Vec::new();
+    while let Some(data) = next_data(&mut body) {
+        stream.extend_from_slice(&data);
+    }
+    assert_eq!(messages_of(&stream).len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -752,6 +837,29 @@ fn a_handler_that_panics_in_its_drop_harms_nobody() {
     let mut answer = spawn(service.oneshot(tool().request()));
     assert_pending!(answer.poll());
     drop(answer);
+}
+
+#[test]
+fn a_handler_that_panics_in_its_drop_after_it_returned_harms_nobody() {
+    struct Late(Channel);
+    impl Future for Late {
+        type Output = Result<Response<Full<Bytes>>, Infallible>;
+
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+            self.0.send_result(json!({"content": []})).unwrap();
+            Poll::Ready(Ok(Response::default()))
+        }
+    }
+    impl Drop for Late {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let service = untimed().layer(service_fn(|request: Request<RequestBody>| {
+        Late(request.extensions().get().cloned().unwrap())
+    }));
+    let mut answer = spawn(service.oneshot(tool().request()));
+    assert_eq!(assert_ready!(answer.poll()).unwrap().status(), 200);
 }
 
 #[test]

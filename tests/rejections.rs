@@ -1155,11 +1155,15 @@ async fn an_old_client_learns_which_version_is_served() {
         assert_eq!(reply.json()["error"]["code"], code);
         let said = reply.json()["error"]["message"].as_str().unwrap();
         assert!(
-            said.contains("2026-07-28") && said.contains("initialize"),
+            said.contains("2026-07-28") && said.contains("handshake"),
             "{said}"
         );
     }
-    // With modern metadata it is a method like any.
+    // With modern metadata it is a method like any, with the same answers.
+    let call = Call::new("initialize").header("mcp-method", "ping");
+    let reply = refusal(McpChannelLayer::new(), call.request()).await;
+    let said = reply.json()["error"]["message"].as_str().unwrap();
+    assert!(!said.contains("handshake"), "{said}");
     let reply = answer(McpChannelLayer::new(), Call::new("initialize").request()).await;
     assert_eq!(reply.status, 200);
 }

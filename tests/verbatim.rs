@@ -21,7 +21,7 @@ const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 // Ids and tokens
 
 /// Each with how it comes back.
-const IDS: [(&str, &str); 13] = [
+const IDS: [(&str, &str); 14] = [
     ("0", "0"),
     ("-0", "-0"),
     ("1", "1"),
@@ -35,6 +35,7 @@ const IDS: [(&str, &str); 13] = [
     ("\"a b\\\"\\\\\"", "\"a b\\\"\\\\\""),
     ("\"\\u00e9\u{1f600}\"", "\"é\u{1f600}\""),
     ("\"\\ud800\"", "\"\\ud800\""),
+    ("\"\\ud800\u{2028}\"", "\"\\ud800\\u2028\""),
 ];
 
 /// A message with this JSON as its id and its progress token.

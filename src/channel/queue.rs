@@ -78,7 +78,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Queues an item, or puts its sender into the line when there is no room.
+    /// Queues an item, or puts its sender into the line when there is no room. Once this is ready,
+    /// the sender has to [`leave`](Self::leave) the line.
     pub(crate) fn poll_send(
         &self,
         item: Item<'_>,
@@ -87,33 +88,22 @@ impl Shared {
     ) -> Poll<Result<Sent, SendError>> {
         let mut inner = self.lock();
         let first = inner.waiters.goes_first(ticket);
-        let mut next = None;
-        let stale;
         let sent = match self.queue(&mut inner, item, first)? {
+            Queued::Yes => inner.budget_spent(),
+            Queued::Skipped => Sent::Done,
             Queued::Full => {
-                stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
-                Poll::Pending
-            }
-            queued => {
-                stale = inner.waiters.leave(ticket);
-                next = inner.waiters.next_for_room();
-                Poll::Ready(Ok(if queued == Queued::Yes {
-                    inner.budget_spent()
-                } else {
-                    Sent::Done
-                }))
+                let stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
+                drop(inner);
+                drop(stale);
+                return Poll::Pending;
             }
         };
         let poller = inner.wake_poller();
         drop(inner);
-        drop(stale);
         if let Some(poller) = poller {
             poller.wake();
         }
-        if let Some(next) = next {
-            next.wake();
-        }
-        sent
+        Poll::Ready(Ok(sent))
     }
 
     /// `first` says that nobody waits who came before.

@@ -151,9 +151,7 @@ impl Channel {
         let shared = self.open()?;
         shared.admit(Frame::Result)?;
         let reply = shared.result(&result)?;
-        let inner = shared.lock();
-        inner.state.admit(Frame::Result)?;
-        shared.end(inner, CloseReason::Replied, Some(reply))
+        shared.end(shared.lock(), CloseReason::Replied, Some(reply))
     }
 
     /// Sends the final reply: an error.

@@ -88,7 +88,7 @@ impl Future for Sending<'_> {
         };
         let shared = &this.channel.shared;
         let sent = ready!(shared.poll_send(item, &mut this.ticket, cx));
-        // One that ends without a frame was in line, too, and may be held on to.
+        // However it ended, the next in line may go on. This one may be held on to.
         shared.leave(&mut this.ticket);
         this.step = Step::Done;
         if sent? == Sent::Yield {
