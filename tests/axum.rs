@@ -3,6 +3,7 @@
 mod support;
 
 use axum::body::Body;
+use axum::error_handling::HandleErrorLayer;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn};
@@ -208,6 +209,34 @@ async fn in_a_service_builder_with_middleware_of_functions() {
     // Layer by layer it needs nothing.
     let router = Router::new().route("/mcp", post(tool));
     answers(router.layer(from_fn(see)).layer(layer()), "/mcp").await;
+}
+
+/// axum wants errors to be handled; those of inner layers go up until a stream is open.
+#[tokio::test(start_paused = true)]
+async fn errors_of_inner_layers_are_handled_outside() {
+    async fn slow(channel: Channel) -> Reply {
+        if channel.progress_token().is_some() {
+            channel.send_progress(1).await.unwrap();
+        }
+        std::future::pending().await
+    }
+    let handle = HandleErrorLayer::new(|error: tower::BoxError| async move {
+        assert!(error.is::<tower::timeout::error::Elapsed>());
+        (StatusCode::GATEWAY_TIMEOUT, "too slow")
+    });
+    let layers = ServiceBuilder::new()
+        .layer(handle)
+        .layer(layer())
+        .timeout(std::time::Duration::from_secs(5));
+    let router: Router = Router::new().route("/mcp", post(slow).layer(layers));
+    let reply = Call::tool("x").send(router.clone()).await;
+    assert_eq!(
+        (reply.status.as_u16(), &*reply.body),
+        (504, &b"too slow"[..])
+    );
+    let reply = Call::tool("x").token(1).send(router).await;
+    assert_eq!(reply.events().len(), 2);
+    assert_eq!(reply.last()["error"]["code"], -32603);
 }
 
 // State and other extractors

@@ -135,6 +135,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
 
     /// The next message of a stream whose events come in a chunk each.
     pub(crate) async fn message(&mut self) -> Option<Value> {
+        // As a whole, since keep-alives may come for ever.
+        soon("a message", self.wait_for_message()).await
+    }
+
+    async fn wait_for_message(&mut self) -> Option<Value> {
         loop {
             let messages = messages_of(&self.chunk().await?);
             assert!(messages.len() <= 1, "{messages:?}");
@@ -147,9 +152,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
     /// The messages of a chunked stream, to its end.
     pub(crate) async fn messages(&mut self) -> Vec<Value> {
         let mut body = Vec::new();
-        while let Some(chunk) = self.chunk().await {
-            body.extend(chunk);
-        }
+        let read = async {
+            while let Some(chunk) = self.chunk().await {
+                body.extend(chunk);
+            }
+        };
+        soon("the end of the stream", read).await;
         messages_of(&body)
     }
 
@@ -178,6 +186,11 @@ impl Messages {
 
     /// The next one; None at the end. Comments are passed over.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        // As a whole, since keep-alives may come for ever.
+        soon("a message", self.wait()).await
+    }
+
+    async fn wait(&mut self) -> Option<Value> {
         loop {
             if let Some(at) = self.read.windows(2).position(|end| end == b"\n\n") {
                 let rest = self.read.split_off(at + 2);
@@ -188,7 +201,7 @@ impl Messages {
                 }
                 continue;
             }
-            match soon("a frame", self.body.frame()).await {
+            match self.body.frame().await {
                 Some(frame) => {
                     let data = frame.expect("a server").into_data().expect("data");
                     self.read.extend_from_slice(&data);

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -14,6 +15,9 @@ use tower::{Service, ServiceExt, service_fn};
 use super::{schema, sse};
 
 pub(crate) const VERSION: &str = "2026-07-28";
+/// No response that is read to its end takes longer, be it by a clock that is paused. Keep-alives
+/// would make one that never ends go on for ever.
+const LONGEST: Duration = Duration::from_secs(600);
 const PREFIX: &str = "io.modelcontextprotocol/";
 
 /// A request to come, with everything that the protocol asks for.
@@ -145,7 +149,8 @@ impl Reply {
         B::Error: std::fmt::Debug,
     {
         let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
+        let body = tokio::time::timeout(LONGEST, body.collect()).await;
+        let body = body.expect("a body that ends").unwrap().to_bytes();
         let content_type = parts.headers.get("content-type");
         let messages = match content_type.map(|value| value.to_str().unwrap()) {
             Some("application/json") => vec![serde_json::from_slice(&body).unwrap()],

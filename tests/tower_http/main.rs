@@ -93,13 +93,15 @@ where
     B::Error: Debug,
 {
     let start = Instant::now();
-    let response = service.oneshot(call.request()).await.expect("a response");
+    let response = soon(service.oneshot(call.request()))
+        .await
+        .expect("a response");
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let (head, body) = response.into_parts();
     let mut body = Box::pin(body);
     let mut seen = Vec::new();
-    while let Some(message) = next(&mut body).await {
+    while let Some(message) = soon(next(&mut body)).await {
         let kind = if message["result"].is_object() {
             "result"
         } else {
@@ -109,6 +111,14 @@ where
     }
     assert_eq!(seen, [(0, "progress"), (1, "progress"), (2, "result")]);
     head.headers
+}
+
+/// Waits a minute at most, by a clock that may be paused.
+async fn soon<F: Future>(future: F) -> F::Output {
+    let minute = Duration::from_secs(60);
+    tokio::time::timeout(minute, future)
+        .await
+        .expect("within a minute")
 }
 
 /// The next message of a stream.

@@ -7,8 +7,10 @@ use super::*;
 use mcp_channel::{CloseReason, McpChannelLayer};
 use tokio::sync::mpsc::unbounded_channel;
 use tower::timeout::TimeoutLayer as TowerTimeoutLayer;
-use tower::{BoxError, ServiceBuilder};
-use tower_http::timeout::{ResponseBodyTimeoutLayer, TimeoutLayer};
+use tower::{BoxError, Layer, ServiceBuilder};
+use tower_http::timeout::{
+    RequestBodyDeadlineLayer, RequestBodyTimeoutLayer, ResponseBodyTimeoutLayer, TimeoutLayer,
+};
 
 fn limit(time: Duration) -> TimeoutLayer {
     TimeoutLayer::with_status_code(http::StatusCode::GATEWAY_TIMEOUT, time)
@@ -157,4 +159,47 @@ async fn an_idle_time_out_of_the_body_outside_needs_shorter_keep_alives() {
         }
         assert_eq!((comments == 5, failed), (lives, !lives), "{keep_alive:?}");
     }
+}
+
+// Uploads
+
+/// While a request arrives, the service that is ready waits, with the permit that it may hold.
+#[tokio::test(start_paused = true)]
+async fn a_slow_upload_is_bounded_from_outside() {
+    let call = Call::tool("plain");
+    let stalled = || {
+        let first = Bytes::from_static(b"{");
+        let first =
+            futures_util::stream::iter([Ok::<_, Infallible>(http_body::Frame::data(first))]);
+        let never = futures_util::stream::pending();
+        let body = futures_util::StreamExt::chain(first, never);
+        call.with_body(http_body_util::StreamBody::new(body))
+    };
+    let service = ServiceBuilder::new()
+        .layer(McpChannelLayer::new())
+        .layer(tower::limit::ConcurrencyLimitLayer::new(1))
+        .service_fn(tool);
+    let start = Instant::now();
+
+    let idle = RequestBodyTimeoutLayer::new(SECOND).layer(service.clone());
+    let response = idle.clone().oneshot(stalled()).await.unwrap();
+    let reply = support::request::Reply::read(response, None).await;
+    assert_eq!(reply.status, 400);
+    let said = reply.json()["error"]["message"].as_str().unwrap();
+    assert!(said.contains("did not arrive"), "{said}");
+    assert_eq!(start.elapsed(), SECOND);
+    streams(idle).await;
+
+    let start = Instant::now();
+    let whole = RequestBodyDeadlineLayer::new(SECOND).layer(service.clone());
+    let response = whole.clone().oneshot(stalled()).await.unwrap();
+    assert_eq!(response.status(), 400);
+    assert_eq!(start.elapsed(), SECOND);
+    streams(whole).await;
+
+    let head = limit(SECOND).layer(service);
+    let response = head.clone().oneshot(stalled()).await.unwrap();
+    assert_eq!(response.status(), 504);
+    // The permit is free again each time.
+    streams(head).await;
 }
