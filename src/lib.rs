@@ -1,4 +1,5 @@
-//! A Tower layer that turns any HTTP service into a Model Context Protocol endpoint.
+// The code in it needs the feature `axum`.
+#![cfg_attr(any(feature = "axum", not(doctest)), doc = include_str!("../README.md"))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -12,6 +13,9 @@ mod error;
 #[cfg(feature = "axum")]
 pub mod extract;
 mod future;
+// As above, for its code.
+#[cfg(all(doc, any(feature = "axum", not(doctest))))]
+pub mod guide;
 mod head;
 mod keep_alive;
 mod last_event;
