@@ -56,6 +56,20 @@ pub use service::McpChannelService;
 pub use shutdown::Shutdown;
 
 /// Notifications: as types, and what the protocol asks of them.
+///
+/// Each type serializes to the whole notification, for
+/// [`Channel::send_notification`](crate::Channel::send_notification):
+///
+/// ```
+/// use mcp_channel::Channel;
+/// use mcp_channel::notification::ResourceUpdated;
+///
+/// # async fn handler(channel: Channel) -> Result<(), mcp_channel::SendError> {
+/// channel.send_notification(ResourceUpdated { uri: "file:///menu.txt" }).await
+/// # }
+/// ```
+///
+/// For streams of changes that many clients listen to, see [`subscriptions`](mod@crate::subscriptions).
 pub mod notification {
     pub use crate::protocol::notification::{Notification, requires_subscription_id};
     pub use crate::protocol::notifications::{
