@@ -23,6 +23,7 @@ mod layer;
 #[cfg(all(test, mcp_loom))]
 mod model;
 mod protocol;
+pub mod relay;
 mod reply;
 mod request_body;
 mod running;

@@ -182,8 +182,10 @@ impl Channel {
     /// not serialize; the request then still wants its reply.
     pub fn send_result(&self, result: impl Serialize) -> Result<(), SendError> {
         let shared = self.open()?;
-        shared.admit(Frame::Result)?;
-        let reply = shared.result(&result)?;
+        // That the channel is closed comes before what is wrong with the result.
+        let reply = shared
+            .result(&result)
+            .map_err(|error| shared.admit(Frame::Result).err().unwrap_or(error))?;
         let inner = shared.lock();
         inner.state.admit(Frame::Result)?;
         shared.end(inner, CloseReason::Replied, Some(reply))
@@ -205,33 +207,18 @@ impl Channel {
     }
 
     fn progress<'a>(&self, progress: Progress<'a>) -> Step<'a> {
-        let ready = self.open().and_then(|shared| {
-            shared.admit(Frame::Progress)?;
-            if shared.info.meta.progress_token().is_none() {
-                return Err(SendError::NO_PROGRESS_TOKEN);
-            }
-            if !progress.is_finite() {
-                return Err(SendError::invalid(
-                    "progress and its total are finite numbers",
-                ));
-            }
-            Ok(())
-        });
-        match ready {
-            Ok(()) => Step::Progress(progress),
+        match self.open() {
+            Ok(_) => Step::Progress(progress),
             Err(error) => Step::Decided(Err(error)),
         }
     }
 
     fn log<'a>(&self, level: LogLevel, data: &impl Serialize, logger: Option<&str>) -> Step<'a> {
-        let wanted = self.open().and_then(|shared| {
-            shared.admit(Frame::Log)?;
-            Ok(self.wants(level))
-        });
-        match wanted {
-            Ok(true) => {}
-            Ok(false) => return Step::Decided(Ok(())),
-            Err(error) => return Step::Decided(Err(error)),
+        if !self.wants(level) {
+            return Step::Decided(self.admit(Frame::Log));
+        }
+        if let Err(error) = self.open() {
+            return Step::Decided(Err(error));
         }
         let mut json = Scratch::take();
         let record = LogRecord {
@@ -249,9 +236,11 @@ impl Channel {
                 json,
                 progress: None,
             },
-            Err(error) => Step::Decided(Err(SendError::invalid(format!(
-                "the log record's data does not serialize: {error}"
-            )))),
+            Err(error) => Step::Decided(self.admit(Frame::Log).and_then(|()| {
+                Err(SendError::invalid(format!(
+                    "the log record's data does not serialize: {error}"
+                )))
+            })),
         }
     }
 
@@ -289,6 +278,11 @@ impl Channel {
         })
     }
 
+    /// Whether a frame of this kind may be sent now.
+    fn admit(&self, frame: Frame) -> Result<(), SendError> {
+        self.open()?.admit(frame)
+    }
+
     /// Whether the client wants log records of this level.
     fn wants(&self, level: LogLevel) -> bool {
         self.log_level().is_some_and(|wanted| level >= wanted)
@@ -301,10 +295,7 @@ impl Channel {
                 _ => Ok(()),
             };
         };
-        match self.shared.send(item, None) {
-            std::task::Poll::Ready(sent) => sent.map(|_| ()),
-            std::task::Poll::Pending => Err(SendError::FULL),
-        }
+        self.shared.try_send(item)
     }
 }
 
