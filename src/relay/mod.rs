@@ -54,7 +54,10 @@
 //!             outbox.receive(bus.next().await?.as_bytes(), subscriptions);
 //!         }
 //!     };
-//!     tokio::try_join!(send, receive).map(|((), ())| ())
+//!     tokio::select! {
+//!         lost = send => lost,
+//!         lost = receive => lost,
+//!     }
 //! }
 //! ```
 //!
