@@ -16,7 +16,8 @@ use crate::protocol::sse;
 /// [`Channel::send_error`](crate::Channel::send_error), and like them does nothing when a reply was
 /// sent before. Converts into an [`http::Response`] with any body; the reply travels in an
 /// extension of it, and the layer makes the true response. Headers that are set on that response
-/// stay, unless it has become a stream. Where no layer sees it, it is a 500 that says so.
+/// stay, unless it has become a stream. Where no layer sees it, it is a 500 that says so, in its
+/// `mcp-channel-error` header (and its body, as a response of axum's).
 ///
 /// ```
 /// use mcp_channel::{Message, Reply, RpcError};

@@ -65,6 +65,14 @@ pub enum Status {
 ///
 /// The channel of a notification is closed from the start: nothing answers a notification.
 ///
+/// Sends that wait have a `try_` counterpart that does not; final replies and the calls that open
+/// or end the stream never wait. Memory is bounded by the layer's
+/// [`buffer_limit`](crate::McpChannelLayer::buffer_limit): beyond it an awaited send waits for the
+/// client. Whatever is sent is delivered whole and in order, or refused with a [`SendError`].
+///
+/// Messages are encoded when they are sent, on the caller's thread. A value's `Serialize` may be
+/// slow or panic, and harms nobody but its caller.
+///
 /// # Examples
 ///
 /// ```
@@ -189,6 +197,8 @@ impl Channel {
     /// A handle that was closed alone resolves at once, with
     /// [`CloseReason::Closed`](crate::CloseReason::Closed).
     ///
+    /// The guide on [disconnects](crate::guide::disconnects) tells when a server notices one.
+    ///
     /// # Cancel safety
     ///
     /// It can be dropped and made again at any time.
@@ -215,7 +225,10 @@ impl Channel {
 
     /// Makes the channel of a request by hand, with the other end of it: for tests of handlers.
     ///
-    /// `values` are the [application's](Self::value).
+    /// `values` are the [application's](Self::value). The client is one that takes a stream, with
+    /// the default [`buffer_limit`](crate::McpChannelLayer::buffer_limit), and the channel takes
+    /// messages until its reply, or until the outlet is dropped. More in the guide on
+    /// [testing](crate::guide::testing).
     ///
     /// ```
     /// use mcp_channel::{Channel, Message};

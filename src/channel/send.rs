@@ -25,11 +25,23 @@ impl Channel {
     /// As the future's output: [`is_closed`](SendError::is_closed),
     /// [`is_no_progress_token`](SendError::is_no_progress_token),
     /// [`is_invalid_message`](SendError::is_invalid_message) for NaN, an infinity, or on a
-    /// `subscriptions/listen` stream, which carries no progress.
+    /// `subscriptions/listen` stream, which carries no progress (and before the acknowledgement
+    /// [`is_not_acknowledged`](SendError::is_not_acknowledged)). A handler may ignore them all: when
+    /// the client is gone it is cancelled anyway.
     ///
     /// # Cancel safety
     ///
     /// See [`Sending`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # async fn handler(channel: mcp_channel::Channel) {
+    /// let _ = channel.send_progress(0.5).await;
+    /// let _ = channel.send_progress((7, 10)).await;
+    /// let _ = channel.send_progress((8, 10, "nearly there")).await;
+    /// # }
+    /// ```
     pub fn send_progress<'a>(&'a self, progress: impl Into<Progress<'a>>) -> Sending<'a> {
         Sending::new(self, self.progress(progress.into()))
     }
@@ -69,6 +81,14 @@ impl Channel {
     }
 
     /// As [`send_log`](Self::send_log), with the name of the logger.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    ///
+    /// # Cancel safety
+    ///
+    /// See [`Sending`].
     pub fn send_log_from(
         &self,
         logger: &str,
@@ -116,11 +136,24 @@ impl Channel {
     /// [`is_not_streamable`](SendError::is_not_streamable),
     /// [`is_not_acknowledged`](SendError::is_not_acknowledged),
     /// [`is_invalid_message`](SendError::is_invalid_message) when it is no notification (it names
-    /// why) or does not belong on the stream.
+    /// why) or does not belong on the stream; for `notifications/progress`
+    /// [`is_no_progress_token`](SendError::is_no_progress_token), too.
     ///
     /// # Cancel safety
     ///
     /// See [`Sending`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # async fn handler(channel: mcp_channel::Channel) {
+    /// let cooled = serde_json::json!({
+    ///     "method": "notifications/com.example/cooled",
+    ///     "params": {"celsius": 40},
+    /// });
+    /// let _ = channel.send_notification(cooled).await;
+    /// # }
+    /// ```
     pub fn send_notification(&self, notification: impl Serialize) -> Sending<'_> {
         Sending::new(self, self.notification(&notification))
     }

@@ -18,8 +18,8 @@
 //!     subscriptions.tools_list_changed();
 //! }
 //!
-//! fn shut_down(subscriptions: &Subscriptions) {
-//!     subscriptions.close_all();
+//! fn server_ends(subscriptions: &Subscriptions) {
+//!     subscriptions.shut_down();
 //! }
 //! ```
 
