@@ -204,7 +204,7 @@ async fn a_permit_is_held_until_the_handler_of_a_stream_has_ended() {
     assert!(!is_ready(&service), "the head is out, the handler runs");
 
     go.notify_one();
-    let reply = Reply::read(response, None).await;
+    let reply = Reply::read(response).await;
     assert!(reply.last()["result"].is_object());
     assert!(is_ready(&service));
 }
