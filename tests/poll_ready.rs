@@ -68,7 +68,7 @@ async fn the_service_that_was_made_ready_is_the_one_that_is_called() {
         respond.send_response(result());
     };
     let (response, ()) = tokio::join!(response, reply);
-    let reply = Reply::read(response.unwrap(), None).await;
+    let reply = Reply::read(response.unwrap()).await;
     assert!(reply.json()["result"].is_object());
 
     // What is left is a clone that has to be made ready itself.
