@@ -60,7 +60,8 @@ impl Shutdown {
     }
 
     /// Ends every open `subscriptions/listen` stream with its completion result, and has new ones
-    /// refused from now on. Other requests run to their end.
+    /// refused from now on. Other requests run to their end. A stream that was not acknowledged yet
+    /// is refused like a new one.
     ///
     /// Does nothing more when called again.
     pub fn begin(&self) {
@@ -69,9 +70,9 @@ impl Shutdown {
             streams.begun = true;
             streams.open.iter().map(|(_, s)| Arc::clone(s)).collect()
         };
+        let refusal = shutting_down();
         for stream in open {
-            // An error means that it ended by itself.
-            let _ = stream.close();
+            stream.close_subscription(&refusal);
         }
     }
 

@@ -6,16 +6,39 @@ use bytes::Bytes;
 
 use super::shared::Shared;
 use super::slots::Slots;
+use crate::error::CloseReason;
+use crate::protocol::rpc_error::RpcError;
 
 impl Shared {
-    /// Has the stream take keyed frames.
-    pub(crate) fn set_slots(&self, slots: Slots) {
-        self.lock().outgoing.set_slots(slots);
+    /// Has the stream of a subscription take keyed frames, which then wait for its acknowledgement.
+    /// False when it is no subscription, takes them already, was acknowledged or has ended.
+    pub(crate) fn take_keyed(&self, slots: Slots) -> bool {
+        let mut inner = self.lock();
+        let fresh = inner.state.is_unacknowledged() && inner.outgoing.slots().is_none();
+        if fresh {
+            inner.outgoing.set_slots(Some(slots));
+        }
+        fresh
     }
 
-    /// Whether this is a subscription that still wants its acknowledgement.
-    pub(crate) fn is_unacknowledged(&self) -> bool {
-        self.lock().state.is_unacknowledged()
+    /// Takes [`take_keyed`](Self::take_keyed) back.
+    pub(crate) fn refuse_keyed(&self) {
+        self.lock().outgoing.set_slots(None);
+    }
+
+    /// Ends a subscription from the server's side: with its completion result, or with `refusal`
+    /// when it was not acknowledged. Does nothing more when it has ended.
+    pub(crate) fn close_subscription(&self, refusal: &RpcError) {
+        let inner = self.lock();
+        if inner.state.ended().is_some() {
+            return;
+        }
+        let (reason, reply) = if inner.state.is_acknowledged() {
+            (CloseReason::Closed, self.encoded_result(b"{}").ok())
+        } else {
+            (CloseReason::Replied, Some(self.error(refusal)))
+        };
+        let _ = self.end(inner, reason, reply);
     }
 
     /// Keeps `guard` until the channel ends, and drops it then.

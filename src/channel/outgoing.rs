@@ -38,9 +38,11 @@ impl Outgoing {
         true
     }
 
-    /// Appends the last event, whatever waits: there is one per stream.
-    pub(crate) fn append_last(&mut self, json: &[u8]) {
-        while let Some((head, tail)) = self.slots.as_mut().and_then(|slots| slots.pop()) {
+    /// Appends the last event, whatever waits: there is one per stream. Keyed frames go before it,
+    /// where `keyed` allows them.
+    pub(crate) fn append_last(&mut self, json: &[u8], keyed: bool) {
+        let mut slots = self.slots.take().filter(|_| keyed);
+        while let Some((head, tail)) = slots.as_mut().and_then(|slots| slots.pop()) {
             self.buffer.reserve(head.len() + tail.len());
             self.buffer.put_slice(&head);
             self.buffer.put_slice(&tail);
@@ -76,8 +78,8 @@ impl Outgoing {
         self.slots.as_deref_mut()
     }
 
-    pub(crate) fn set_slots(&mut self, slots: Slots) {
-        self.slots = Some(Box::new(slots));
+    pub(crate) fn set_slots(&mut self, slots: Option<Slots>) {
+        self.slots = slots.map(Box::new);
     }
 
     /// How many bytes went through the buffer so far.

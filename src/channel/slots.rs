@@ -12,22 +12,23 @@ use bytes::Bytes;
 #[derive(Debug)]
 pub(crate) struct Slots {
     head: Bytes,
-    queue: VecDeque<Slot>,
-    queued: Bits,
+    /// The keys under which a tail waits.
+    order: VecDeque<u32>,
+    /// The tail that waits under each key. Grows to the highest key that ever waited.
+    tails: Vec<Option<Bytes>>,
 }
 
-#[derive(Debug)]
-struct Slot {
-    key: u32,
-    tail: Bytes,
-}
+/// What is allocated for more keys than this is given back when nothing waits.
+const KEPT: usize = 64;
 
 impl Slots {
     pub(crate) fn new(head: Bytes) -> Self {
+        // A `Bytes` allocates at its first clone: now, so that handing a frame out never does.
+        drop(head.clone());
         Self {
             head,
-            queue: VecDeque::new(),
-            queued: Bits::default(),
+            order: VecDeque::new(),
+            tails: Vec::new(),
         }
     }
 
@@ -36,58 +37,31 @@ impl Slots {
     /// Where all frames of a key are the same, `general` is None. Otherwise, when the one that
     /// waits has another tail, `general` takes its place: the tail that says what both say.
     pub(crate) fn put(&mut self, key: u32, tail: &Bytes, general: Option<&Bytes>) -> bool {
-        if self.queued.set(key) {
-            self.queue.push_back(Slot {
-                key,
-                tail: tail.clone(),
-            });
-            return true;
+        let n = key as usize;
+        if self.tails.len() <= n {
+            self.tails.resize(n + 1, None);
         }
-        if let Some(general) = general {
-            let waiting = self.queue.iter_mut().find(|slot| slot.key == key);
-            if let Some(slot) = waiting.filter(|slot| slot.tail != tail) {
-                slot.tail = general.clone();
+        match (&mut self.tails[n], general) {
+            (waiting @ None, _) => {
+                *waiting = Some(tail.clone());
+                self.order.push_back(key);
+                return true;
             }
+            (Some(waiting), Some(general)) if waiting != tail => *waiting = general.clone(),
+            _ => {}
         }
         false
     }
 
     /// The next frame, as its two pieces.
     pub(crate) fn pop(&mut self) -> Option<(Bytes, Bytes)> {
-        let slot = self.queue.pop_front()?;
-        self.queued.clear(slot.key);
-        Some((self.head.clone(), slot.tail))
-    }
-}
-
-/// A set of small numbers; those below 64 cost no memory of their own.
-#[derive(Debug, Default)]
-struct Bits {
-    low: u64,
-    high: Vec<u64>,
-}
-
-impl Bits {
-    /// Adds a number. Whether it was not there.
-    fn set(&mut self, n: u32) -> bool {
-        let word = self.word(n);
-        let before = *word;
-        *word |= 1 << (n % 64);
-        before != *word
-    }
-
-    fn clear(&mut self, n: u32) {
-        *self.word(n) &= !(1 << (n % 64));
-    }
-
-    fn word(&mut self, n: u32) -> &mut u64 {
-        let Some(high) = (n as usize / 64).checked_sub(1) else {
-            return &mut self.low;
-        };
-        if self.high.len() <= high {
-            self.high.resize(high + 1, 0);
+        let key = self.order.pop_front()?;
+        let tail = self.tails[key as usize].take()?;
+        if self.order.is_empty() && self.tails.len() > KEPT {
+            self.tails = Vec::new();
+            self.order = VecDeque::new();
         }
-        &mut self.high[high]
+        Some((self.head.clone(), tail))
     }
 }
 

@@ -1,8 +1,10 @@
 //! What a client wants to hear of.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::protocol::message::Message;
+use crate::protocol::raw::RawJson;
 use crate::protocol::rpc_error::RpcError;
 
 /// The changes that a `subscriptions/listen` request asks for, or that a server honours of it.
@@ -43,12 +45,19 @@ impl SubscriptionFilter {
     /// -32602, naming the field that is malformed.
     pub fn from_message(message: &Message) -> Result<Self, RpcError> {
         #[derive(Deserialize)]
-        struct Params {
-            notifications: SubscriptionFilter,
+        struct Params<'a> {
+            #[serde(borrow)]
+            notifications: &'a RawValue,
         }
-        let Params {
-            notifications: mut filter,
-        } = message.params()?;
+        let Params { notifications } = message.params()?;
+        let notifications = notifications.get();
+        // A list would be taken for the fields in their order.
+        if !notifications.starts_with('{') {
+            return Err(RpcError::invalid_params(
+                "`params.notifications` must be an object, as in {\"toolsListChanged\": true}",
+            ));
+        }
+        let mut filter: Self = RawJson::new(notifications).parse_as("params.notifications")?;
         if let Some(uris) = &mut filter.resource_subscriptions {
             let mut seen = std::collections::HashSet::new();
             uris.retain(|uri| seen.insert(uri.clone()));

@@ -37,27 +37,38 @@ impl ResourceMatch {
 
     /// Those for which `concerns(subscribed, updated)` is true.
     ///
-    /// A publish asks for each URI that anybody subscribed to.
+    /// A publish asks for each URI that anybody on this node subscribed to. A panic of `concerns`
+    /// is the publish's.
     #[must_use]
     pub fn custom(concerns: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
         Self(Kind::Custom(Arc::new(concerns)))
     }
 
-    /// The subscribed URIs that the update of `uri` concerns; None when it is that one only.
+    /// The subscribed URIs that the update of `uri` concerns, the closest first.
     pub(crate) fn concerned(
         &self,
         uri: &str,
         subscribed: impl FnOnce() -> Vec<Arc<str>>,
-    ) -> Option<Vec<Arc<str>>> {
+    ) -> Vec<Arc<str>> {
         match &self.0 {
-            Kind::Exact => None,
-            Kind::Parts => Some(wholes(uri).map(Arc::from).collect()),
+            Kind::Exact => vec![Arc::from(uri)],
+            Kind::Parts => {
+                let mut wholes: Vec<_> = wholes(uri).map(Arc::from).collect();
+                wholes.reverse();
+                wholes
+            }
             Kind::Custom(concerns) => {
                 let mut uris = subscribed();
                 uris.retain(|subscribed| concerns(subscribed, uri));
-                Some(uris)
+                uris.sort_by_key(|subscribed| **subscribed != *uri);
+                uris
             }
         }
+    }
+
+    /// Whether updates of several resources can concern a subscription to one.
+    pub(crate) fn is_inexact(&self) -> bool {
+        !matches!(self.0, Kind::Exact)
     }
 }
 

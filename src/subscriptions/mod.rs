@@ -18,8 +18,8 @@
 //!     subscriptions.tools_list_changed();
 //! }
 //!
-//! fn shut_down(subscriptions: &Subscriptions) {
-//!     subscriptions.close_all();
+//! fn server_ends(subscriptions: &Subscriptions) {
+//!     subscriptions.shut_down();
 //! }
 //! ```
 
@@ -30,6 +30,7 @@ mod options;
 mod registry;
 
 use std::fmt;
+use std::sync::Arc as StdArc;
 
 use bytes::Bytes;
 
@@ -39,7 +40,7 @@ pub use matching::ResourceMatch;
 pub use options::{Builder, Relay};
 
 use crate::channel::sync::{Arc, Mutex, lock};
-use crate::channel::{Channel, Slots};
+use crate::channel::{Channel, Shared, Slots};
 use crate::protocol::message::Message;
 use crate::protocol::notifications::SubscriptionsAcknowledged;
 use crate::protocol::rpc_error::RpcError;
@@ -72,6 +73,15 @@ pub(crate) struct Hub {
     /// The tails of the list notifications, which never change.
     lists: [Bytes; KINDS],
     registry: Mutex<Registry>,
+}
+
+/// One to be told that a resource changed.
+struct Target<'a> {
+    id: Id,
+    stream: Arc<Shared>,
+    key: Key,
+    /// What it subscribed to.
+    whole: &'a StdArc<str>,
 }
 
 /// Forgets a subscriber when its channel ends.
@@ -126,7 +136,7 @@ impl Subscriptions {
     ///
     /// Before any stream: -32602 for a malformed filter, -32603 when the server is shutting down or
     /// the limit of open subscriptions is reached, and when the channel is not that of a
-    /// `subscriptions/listen` request, or was acknowledged before.
+    /// `subscriptions/listen` request, was accepted before, or has ended.
     pub fn accept(&self, channel: Channel, message: &Message) -> Result<Deferred, RpcError> {
         self.accept_with(channel, message, |_| ())
     }
@@ -146,44 +156,47 @@ impl Subscriptions {
         let mut filter = SubscriptionFilter::from_message(message)?;
         self.hub.options.honoured.reduce(&mut filter);
         reduce(&mut filter);
-        let Some(id) = channel
-            .request_id()
-            .filter(|_| channel.shared().is_unacknowledged())
-        else {
-            return Err(RpcError::internal(
-                "the channel is not that of a subscriptions/listen request that is still to be accepted",
-            ));
-        };
 
         // Keyed frames wait for the acknowledgement, so listening may begin before it is sent:
         // nothing is missed, and nothing comes before it.
         let stream = Arc::clone(channel.shared());
-        stream.set_slots(Slots::new(change::head(id)));
+        let slots = channel.request_id().map(|id| Slots::new(change::head(id)));
+        if !slots.is_some_and(|slots| stream.take_keyed(slots)) {
+            return Err(RpcError::internal(
+                "only the open channel of a subscriptions/listen request is accepted, and only once",
+            ));
+        }
+        let acknowledge = channel.clone();
+        let registration = self.register(channel, &filter).inspect_err(|_| {
+            stream.refuse_keyed();
+        })?;
+        stream.on_end(Box::new(registration));
         let acknowledgement = SubscriptionsAcknowledged {
             notifications: &filter,
         };
-        let acknowledge = channel.clone();
-        let id = {
-            let mut registry = lock(&self.hub.registry);
-            if registry.closing {
-                return Err(shutting_down());
-            }
-            if registry.len() >= self.hub.options.limit {
-                return Err(self.hub.options.too_many());
-            }
-            registry.insert(channel, &filter)
-        };
-        let registration = Registration {
-            hub: Arc::clone(&self.hub),
-            id,
-        };
-        stream.on_end(Box::new(registration));
         match acknowledge.try_send_notification(acknowledgement) {
-            // The client may have gone; then nobody sees what is returned.
+            // It may have ended meanwhile; then nobody sees what is returned.
             Ok(()) => Ok(Deferred),
             Err(error) if error.is_closed() => Ok(Deferred),
             Err(error) => Err(RpcError::internal(error.to_string())),
         }
+    }
+
+    fn register(
+        &self,
+        channel: Channel,
+        filter: &SubscriptionFilter,
+    ) -> Result<Registration, RpcError> {
+        let mut registry = lock(&self.hub.registry);
+        if registry.closing {
+            return Err(shutting_down());
+        }
+        if registry.len() >= self.hub.options.limit {
+            return Err(self.hub.options.too_many());
+        }
+        let id = registry.insert(channel, filter);
+        let hub = Arc::clone(&self.hub);
+        Ok(Registration { hub, id })
     }
 
     /// Tells that the list of tools changed. Returns how many subscribers that concerns on this
@@ -240,8 +253,7 @@ impl Subscriptions {
         }
         let uris: Vec<_> = lock(&self.hub.registry).uris().cloned().collect();
         for uri in uris {
-            let tail = Change::Resource((*uri).to_owned()).tail();
-            self.deliver_to(&uri, &tail, Some(&tail));
+            self.deliver_to(&uri, &[StdArc::clone(&uri)]);
         }
     }
 
@@ -259,32 +271,50 @@ impl Subscriptions {
     }
 
     fn deliver_resource(&self, uri: &str) -> usize {
-        let tail = Change::Resource(uri.to_owned()).tail();
-        let matching = &self.hub.options.resource_match;
         let subscribed = || lock(&self.hub.registry).uris().cloned().collect();
-        let Some(concerned) = matching.concerned(uri, subscribed) else {
-            return self.deliver_to(uri, &tail, None);
-        };
-        concerned
-            .iter()
-            .map(|whole| {
-                // Two updates of different parts merge into one of what was subscribed to.
-                let general = Change::Resource((**whole).to_owned()).tail();
-                self.deliver_to(whole, &tail, Some(&general))
-            })
-            .sum()
+        let concerned = self.hub.options.resource_match.concerned(uri, subscribed);
+        self.deliver_to(uri, &concerned)
     }
 
-    /// Tells those that subscribed to `uri`.
-    fn deliver_to(&self, uri: &str, tail: &Bytes, general: Option<&Bytes>) -> usize {
-        let streams: Vec<_> = lock(&self.hub.registry)
-            .resource(uri)
-            .map(|(channel, key)| (Arc::clone(channel.shared()), key))
-            .collect();
-        streams
-            .iter()
-            .filter(|(stream, key)| stream.put_keyed(*key, tail, general))
-            .count()
+    /// Tells those that subscribed to any of `concerned` that `uri` changed, each of them once.
+    fn deliver_to(&self, uri: &str, concerned: &[StdArc<str>]) -> usize {
+        let mut targets = Vec::new();
+        {
+            let registry = lock(&self.hub.registry);
+            for whole in concerned {
+                targets.extend(registry.resource(whole).map(|(id, channel, key)| Target {
+                    id,
+                    stream: Arc::clone(channel.shared()),
+                    key,
+                    whole,
+                }));
+            }
+        }
+        if concerned.len() > 1 {
+            // Stable: of several, the first of `concerned` is what a subscriber is told under.
+            targets.sort_by_key(|target| target.id);
+            targets.dedup_by_key(|target| target.id);
+            // Each general form is encoded once.
+            targets.sort_by(|a, b| a.whole.cmp(b.whole));
+        }
+
+        let tail = Change::Resource(uri.to_owned()).tail();
+        let mut told = 0;
+        let mut general: Option<(&str, Bytes)> = None;
+        for target in &targets {
+            // Two updates of different parts merge into one of what was subscribed to.
+            if self.hub.options.resource_match.is_inexact()
+                && general
+                    .as_ref()
+                    .is_none_or(|(of, _)| **of != **target.whole)
+            {
+                let change = Change::Resource((**target.whole).to_owned());
+                general = Some((target.whole, change.tail()));
+            }
+            let general = general.as_ref().map(|(_, tail)| tail);
+            told += usize::from(target.stream.put_keyed(target.key, &tail, general));
+        }
+        told
     }
 
     /// How many subscriptions are open on this node.
@@ -313,14 +343,19 @@ impl Subscriptions {
     }
 
     fn close_where(&self, closing: bool) {
-        let channels: Vec<Channel> = {
+        let streams: Vec<_> = {
             let mut registry = lock(&self.hub.registry);
             registry.closing |= closing;
-            registry.channels().cloned().collect()
+            let channels = registry.channels();
+            channels.map(|c| Arc::clone(c.shared())).collect()
         };
-        for channel in channels {
-            // An error means that it ended by itself.
-            let _ = channel.close();
+        let refusal = if closing {
+            shutting_down()
+        } else {
+            RpcError::internal("all subscriptions were ended before this one began: listen again")
+        };
+        for stream in streams {
+            stream.close_subscription(&refusal);
         }
     }
 }

@@ -136,8 +136,8 @@ impl Builder {
         self
     }
 
-    /// Has refusals over the limit carry the HTTP status 503 with a `Retry-After` of this many whole
-    /// seconds, for load balancers that try another node then. Default: off.
+    /// Has refusals over the limit carry the HTTP status 503 with a `Retry-After` of this long,
+    /// rounded up to whole seconds, for load balancers that try another node then. Default: off.
     pub fn busy(mut self, retry_after: Duration) -> Self {
         self.options.busy = Some(retry_after);
         self

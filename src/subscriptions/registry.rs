@@ -119,12 +119,12 @@ impl Registry {
     }
 
     /// The channels of those that listen to a resource, with the frame's key in each.
-    pub(crate) fn resource(&self, uri: &str) -> impl Iterator<Item = (&Channel, Key)> {
+    pub(crate) fn resource(&self, uri: &str) -> impl Iterator<Item = (Id, &Channel, Key)> {
         let listeners = self.resources.get(uri).map(Vec::as_slice);
         listeners
             .unwrap_or_default()
             .iter()
-            .map(|l| (self.channel(l.id), KINDS as Key + l.nth))
+            .map(|l| (l.id, self.channel(l.id), KINDS as Key + l.nth))
     }
 
     /// The resources that somebody listens to.

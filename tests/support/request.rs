@@ -203,10 +203,12 @@ pub(crate) fn messages_of(stream: &[u8]) -> Vec<Value> {
         .collect()
 }
 
+/// A handler behind the layer.
+pub(crate) type Served =
+    McpChannelService<BoxCloneSyncService<Request<RequestBody>, Response<Full<Bytes>>, Infallible>>;
+
 /// A handler behind the layer with its defaults.
-pub(crate) fn served<H, F, R>(
-    handler: H,
-) -> McpChannelService<BoxCloneSyncService<Request<RequestBody>, Response<Full<Bytes>>, Infallible>>
+pub(crate) fn served<H, F, R>(handler: H) -> Served
 where
     H: Fn(mcp_channel::Channel, mcp_channel::Message) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = R> + Send + 'static,
@@ -216,10 +218,7 @@ where
 }
 
 /// A handler behind this layer.
-pub(crate) fn served_by<H, F, R>(
-    layer: McpChannelLayer,
-    handler: H,
-) -> McpChannelService<BoxCloneSyncService<Request<RequestBody>, Response<Full<Bytes>>, Infallible>>
+pub(crate) fn served_by<H, F, R>(layer: McpChannelLayer, handler: H) -> Served
 where
     H: Fn(mcp_channel::Channel, mcp_channel::Message) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = R> + Send + 'static,

@@ -1,0 +1,75 @@
+//! What a subscriber costs that does not read. Alone in its process, since it counts allocations.
+
+mod support;
+
+use std::alloc::System;
+
+use bytes::Bytes;
+use http::Response;
+use http_body_util::Full;
+use mcp_channel::McpChannelLayer;
+use mcp_channel::subscriptions::{ResourceMatch, Subscriptions};
+use serde_json::json;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use support::listener::Listener;
+use support::request::{Call, served_by};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn live() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
+
+#[tokio::test]
+async fn a_client_that_stops_reading_costs_no_memory_and_misses_nothing() {
+    let subscriptions = Subscriptions::builder()
+        .resource_match(ResourceMatch::parts())
+        .build();
+    let hub = subscriptions.clone();
+    let service = served_by(McpChannelLayer::new(), move |channel, message| {
+        let accepted = hub.accept(channel, &message);
+        async move {
+            let response: Response<Full<Bytes>> = match accepted {
+                Ok(deferred) => deferred.into(),
+                Err(error) => error.into(),
+            };
+            response
+        }
+    });
+    let uris: Vec<String> = (0..100).map(|n| format!("file:///{n}")).collect();
+    let call = Call::new("subscriptions/listen").param(
+        "notifications",
+        json!({"toolsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": uris}),
+    );
+    let mut client = Listener::open(service, &call).await;
+    client.heard();
+
+    let publish = |n: usize| match n % 4 {
+        0 => subscriptions.tools_list_changed(),
+        1 => subscriptions.resources_list_changed(),
+        2 => subscriptions.resource_updated(format!("file:///{}", n % 100)),
+        _ => subscriptions.resource_updated(format!("file:///{}/{n}", n % 100)),
+    };
+    // Everything waits once after this.
+    (0..1_000).for_each(|n| assert_eq!(publish(n), 1));
+    let before = live();
+    (0..100_000).for_each(|n| assert_eq!(publish(n), 1));
+    let grown = live().saturating_sub(before);
+    // Other threads of the test runner allocate a little.
+    assert!(grown < 16 * 1024, "grew by {grown} bytes");
+
+    let mut heard = client.heard();
+    heard.sort();
+    let mut expected: Vec<String> = (0..100)
+        .filter(|n| n % 4 >= 2)
+        .map(|n| format!("resources/updated file:///{n}"))
+        .collect();
+    expected.extend(["tools/list_changed".into(), "resources/list_changed".into()]);
+    expected.sort();
+    // Updates of several parts have become one of the whole.
+    assert_eq!(heard, expected);
+    publish(0);
+    assert_eq!(client.heard(), ["tools/list_changed"]);
+}
