@@ -181,7 +181,7 @@ async fn a_service_that_is_not_sync_serves() {
         let reply = tokio::spawn(async move {
             let call = Call::tool("x").token(1);
             let response = service.oneshot(call.request()).await.unwrap();
-            support::request::Reply::read(response, None).await
+            support::request::Reply::read(response).await
         });
         let reply = reply.await.unwrap();
         if stream {

@@ -60,7 +60,7 @@ where
         let mut request = call.request();
         *request.uri_mut() = format!("http://localhost{path}").parse().unwrap();
         let response = service.clone().oneshot(request).await.unwrap();
-        let reply = support::request::Reply::read(response, None).await;
+        let reply = support::request::Reply::read(response).await;
         assert_eq!(reply.status, 200, "{path}: {reply:?}");
         if events == 0 {
             reply.json();
@@ -169,7 +169,7 @@ async fn the_endpoint_is_the_uri_that_the_layer_saw() {
     let mut request = Call::tool("x").request();
     *request.uri_mut() = "http://localhost/api/mcp?a=1".parse().unwrap();
     let response = router.oneshot(request).await.unwrap();
-    let reply = support::request::Reply::read(response, None).await;
+    let reply = support::request::Reply::read(response).await;
     let endpoint = reply.json()["result"]["endpoint"].as_str().unwrap();
     assert!(endpoint.ends_with("/mcp?a=1"), "{endpoint}");
 }

@@ -1040,7 +1040,7 @@ async fn values_are_found_by_type_and_the_requests_own_wins() {
     request.extensions_mut().insert(String::new());
     request.extensions_mut().insert(7u64);
     let response = tower::ServiceExt::oneshot(service, request).await.unwrap();
-    let reply = support::request::Reply::read(response, None).await;
+    let reply = support::request::Reply::read(response).await;
     assert_eq!(reply.json()["result"]["user"], "me");
 }
 

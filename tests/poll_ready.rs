@@ -68,7 +68,7 @@ async fn the_service_that_was_made_ready_is_the_one_that_is_called() {
         respond.send_response(result());
     };
     let (response, ()) = tokio::join!(response, reply);
-    let reply = Reply::read(response.unwrap(), None).await;
+    let reply = Reply::read(response.unwrap()).await;
     assert!(reply.json()["result"].is_object());
 
     // What is left is a clone that has to be made ready itself.
@@ -204,7 +204,7 @@ async fn a_permit_is_held_until_the_handler_of_a_stream_has_ended() {
     assert!(!is_ready(&service), "the head is out, the handler runs");
 
     go.notify_one();
-    let reply = Reply::read(response, None).await;
+    let reply = Reply::read(response).await;
     assert!(reply.last()["result"].is_object());
     assert!(is_ready(&service));
 }

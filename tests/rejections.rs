@@ -52,7 +52,7 @@ where
         Ok::<_, Infallible>(Response::<Full<Bytes>>::from(reply))
     }));
     let response = service.oneshot(request).await.unwrap();
-    let reply = Reply::read(response, None).await;
+    let reply = Reply::read(response).await;
     (reply, called.into_inner())
 }
 
@@ -574,7 +574,7 @@ impl Body for Counting {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.hint.clone()
+        self.hint
     }
 }
 
@@ -743,7 +743,7 @@ async fn the_handler_gets_the_bytes_that_the_client_sent() {
                 assert_eq!(body, message);
                 Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(body)))
             }));
-        let reply = Reply::read(service.oneshot(call.with_body(body)).await.unwrap(), None).await;
+        let reply = Reply::read(service.oneshot(call.with_body(body)).await.unwrap()).await;
         assert_eq!(reply.body, text);
     }
 }

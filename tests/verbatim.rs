@@ -329,7 +329,7 @@ async fn a_rejection_is_one_line() {
     );
     let body = Full::<Bytes>::from(text);
     let response = service.oneshot(Call::tool("x").header("mcp-name", "y").with_body(body));
-    let reply = Got::read(response.await.unwrap(), None).await;
+    let reply = Got::read(response.await.unwrap()).await;
     assert_one_line(std::str::from_utf8(&reply.body).unwrap());
     assert_eq!(reply.json()["id"], "\u{85}\u{2028}\u{2029}");
 }

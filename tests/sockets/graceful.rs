@@ -183,6 +183,6 @@ async fn a_subscription_is_refused_once_the_shutdown_has_begun() {
     let (client, _) = &mut open[1];
     let response = client.send(&Call::listen()).await;
     assert_eq!(response.status(), 200);
-    let reply = crate::support::request::Reply::read(response, None).await;
+    let reply = crate::support::request::Reply::read(response).await;
     assert_eq!(reply.json()["error"]["code"], -32603);
 }

@@ -116,7 +116,7 @@ async fn a_reply_is_single() {
     for version in VERSIONS {
         let mut client = client(&server, &roots, version).await;
         let response = client.send(&Call::tool("x")).await;
-        let reply = crate::support::request::Reply::read(response, None).await;
+        let reply = crate::support::request::Reply::read(response).await;
         assert_eq!(reply.json()["result"]["tool"], "x");
     }
 }

@@ -118,7 +118,7 @@ async fn the_body_limit_holds_for_what_was_decompressed() {
     let request = compressed(Call::tool("plain").param("pad", "x".repeat(100_000))).await;
     assert!(request.body().size_hint_upper() < 10_000);
     let response = service.oneshot(request).await.unwrap();
-    let reply = support::request::Reply::read(response, None).await;
+    let reply = support::request::Reply::read(response).await;
     assert_eq!(reply.status, 413);
     assert_eq!(reply.json()["error"]["code"], -32600);
 }
@@ -140,7 +140,7 @@ async fn a_compressed_body_is_rejected_where_nothing_decompresses_it() {
         .service_fn(tool);
     let request = compressed(Call::tool("plain")).await;
     let response = service.oneshot(request).await.unwrap();
-    let reply = support::request::Reply::read(response, None).await;
+    let reply = support::request::Reply::read(response).await;
     assert_eq!(reply.status, 400);
     assert_eq!(reply.json()["error"]["code"], -32700);
 }
@@ -173,7 +173,7 @@ async fn a_body_limit_outside_is_a_json_rpc_413_where_the_length_is_not_told() {
     });
     let request = large.with_body(http_body_util::StreamBody::new(Box::pin(pieces)));
     let response = service.clone().oneshot(request).await.unwrap();
-    let reply = support::request::Reply::read(response, None).await;
+    let reply = support::request::Reply::read(response).await;
     assert_eq!(reply.status, 413);
     assert_eq!(reply.json()["error"]["code"], -32600);
     let said = reply.json()["error"]["message"].as_str().unwrap();

@@ -183,7 +183,7 @@ async fn a_slow_upload_is_bounded_from_outside() {
 
     let idle = RequestBodyTimeoutLayer::new(SECOND).layer(service.clone());
     let response = idle.clone().oneshot(stalled()).await.unwrap();
-    let reply = support::request::Reply::read(response, None).await;
+    let reply = support::request::Reply::read(response).await;
     assert_eq!(reply.status, 400);
     let said = reply.json()["error"]["message"].as_str().unwrap();
     assert!(said.contains("did not arrive"), "{said}");
