@@ -169,9 +169,9 @@ fn first_come_first_served() {
     assert_pending!(spawn(channel.send_progress(9)).poll());
     assert!(!sends[1].is_woken());
     assert_pending!(sends[1].poll());
-    for n in 0..4 {
-        assert!(sends[n].is_woken(), "{n}");
-        assert_ready!(sends[n].poll()).unwrap();
+    for (n, send) in sends.iter_mut().enumerate() {
+        assert!(send.is_woken(), "{n}");
+        assert_ready!(send.poll()).unwrap();
     }
     assert_eq!(amounts(&mut outlet), [1, 2, 3, 4]);
 }

@@ -180,7 +180,7 @@ impl Body for Frames {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.hint.clone()
+        self.hint
     }
 }
 
@@ -212,8 +212,10 @@ where
     spawn(response.into_body())
 }
 
+type Received<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
+
 /// Polls the body once, for the next frame of any kind.
-fn poll_frame<B: Body>(body: &mut Spawn<B>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+fn poll_frame<B: Body>(body: &mut Spawn<B>) -> Poll<Option<Received<B>>> {
     body.enter(|cx, body| body.poll_frame(cx))
 }
 

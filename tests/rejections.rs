@@ -574,7 +574,7 @@ impl Body for Counting {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.hint.clone()
+        self.hint
     }
 }
 
