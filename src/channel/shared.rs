@@ -118,6 +118,8 @@ impl Shared {
     /// A result that is in wire form already.
     pub(crate) fn encoded_result(&self, json: &[u8]) -> Result<FinalReply, SendError> {
         self.result_of(|out| {
+            // What is added to it has room, too.
+            out.reserve(json.len() + 256);
             out.extend_from_slice(json);
             Ok(())
         })
