@@ -17,12 +17,23 @@ pub(crate) const INTERNAL: &str = "internal error";
 /// A handler's future, and the channel's other end.
 ///
 /// When it is dropped, the channel is closed first, so that tasks that share it learn of it, and
-/// the handler is dropped then.
+/// the handler is dropped then: in the order of the fields.
 pub(crate) struct Driver<F> {
-    handler: Option<Pin<Box<F>>>,
+    pub(crate) outlet: Outlet,
+    handler: Handler<F>,
     /// The handler panicked before there was a future of it.
     stillborn: bool,
-    pub(crate) outlet: Outlet,
+}
+
+/// A handler's future, until it has returned.
+struct Handler<F>(Option<Pin<Box<F>>>);
+
+impl<F> Drop for Handler<F> {
+    fn drop(&mut self) {
+        if let Some(handler) = self.0.take() {
+            drop_caught("the handler's future", handler);
+        }
+    }
 }
 
 /// What became of a handler.
@@ -49,9 +60,9 @@ impl<F> Driver<F> {
     pub(crate) fn new(call: impl FnOnce() -> F, outlet: Outlet) -> Self {
         let handler = caught("the handler", || Box::pin(call()));
         Self {
-            stillborn: handler.is_none(),
-            handler,
             outlet,
+            stillborn: handler.is_none(),
+            handler: Handler(handler),
         }
     }
 
@@ -63,7 +74,7 @@ impl<F> Driver<F> {
         if std::mem::take(&mut self.stillborn) {
             return Some(Outcome::Panic);
         }
-        let handler = self.handler.as_mut()?;
+        let handler = self.handler.0.as_mut()?;
         self.outlet.begin_poll();
         let outcome = match caught("the handler", || handler.as_mut().poll(cx)) {
             Some(Poll::Pending) => return None,
@@ -71,7 +82,7 @@ impl<F> Driver<F> {
             Some(Poll::Ready(Err(error))) => Outcome::Error(error),
             None => Outcome::Panic,
         };
-        drop_caught("the handler's future", self.handler.take());
+        drop_caught("the handler's future", self.handler.0.take());
         Some(outcome)
     }
 
@@ -114,13 +125,6 @@ impl<F> Driver<F> {
         };
         outlet.handler_returned(false);
         Settled::Channel(headers)
-    }
-}
-
-impl<F> Drop for Driver<F> {
-    fn drop(&mut self) {
-        self.outlet.disconnect();
-        drop_caught("the handler's future", self.handler.take());
     }
 }
 

@@ -150,16 +150,23 @@ impl Inner {
     }
 
     /// The channel ends because nobody reads any more. Whom to wake and what to drop, after
-    /// unlocking.
-    pub(crate) fn disconnect(&mut self) -> (Vec<Waker>, Unsent) {
-        let _ = self.state.end(CloseReason::Disconnected);
+    /// unlocking; None when it has ended and nothing is left.
+    pub(crate) fn disconnect(&mut self) -> Option<(Vec<Waker>, Unsent)> {
+        if self.state.end(CloseReason::Disconnected).is_err()
+            && self.outgoing.is_unused()
+            && self.reply.is_none()
+            && self.waiters.is_empty()
+            && self.poller.is_none()
+        {
+            return None;
+        }
         let unsent = Unsent {
             _outgoing: std::mem::take(&mut self.outgoing),
             _reply: self.reply.take(),
             _poller: self.poller.take(),
             _guard: self.guard.take(),
         };
-        (self.waiters.take_all(), unsent)
+        Some((self.waiters.take_all(), unsent))
     }
 
     /// Looks at the clock on the 1st, 2nd, 4th, 8th … send of a poll, so that bursts pay nothing.

@@ -68,6 +68,11 @@ impl Outgoing {
         self.rest.is_none() && self.buffer.is_empty()
     }
 
+    /// Whether it holds no memory.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.rest.is_none() && self.buffer.capacity() == 0 && self.slots.is_none()
+    }
+
     /// Gives the buffer back; called while nothing waits.
     pub(crate) fn release(&mut self) -> BytesMut {
         debug_assert!(self.buffer.is_empty());

@@ -221,18 +221,15 @@ impl Outlet {
     pub(crate) fn handler_returned(&self, deferred: bool) {
         self.shared.handler_returned(deferred);
     }
-
-    /// Closes the channel because nobody will read any more.
-    pub(crate) fn disconnect(&self) {
-        let (wakers, unsent) = self.shared.lock().disconnect();
-        wakers.into_iter().for_each(Waker::wake);
-        drop(unsent);
-    }
 }
 
 impl Drop for Outlet {
     fn drop(&mut self) {
-        self.disconnect();
+        let left = self.shared.lock().disconnect();
+        if let Some((wakers, unsent)) = left {
+            wakers.into_iter().for_each(Waker::wake);
+            drop(unsent);
+        }
     }
 }
 
