@@ -34,12 +34,14 @@ impl Timer {
 
 /// Tells when a stream was quiet for an interval.
 ///
-/// A frame only notes the time. The timer looks at that note when it fires, and runs on for the
-/// rest.
+/// A frame only leaves a note, and the clock is read when nothing more is there to hand out. The
+/// timer looks at that time when it fires, and runs on for the rest.
 #[derive(Debug)]
 pub(crate) struct KeepAlive {
     interval: Option<Duration>,
     last: Instant,
+    /// Whether a frame was handed out after `last`.
+    noted: bool,
     timer: Timer,
 }
 
@@ -49,15 +51,14 @@ impl KeepAlive {
         Self {
             interval,
             last: Instant::now(),
+            noted: false,
             timer: Timer::default(),
         }
     }
 
     /// A frame was handed out.
     pub(crate) fn frame(&mut self) {
-        if self.interval.is_some() {
-            self.last = Instant::now();
-        }
+        self.noted = true;
     }
 
     /// Ready when a comment is due.
@@ -65,6 +66,9 @@ impl KeepAlive {
         let Some(interval) = self.interval else {
             return Poll::Pending;
         };
+        if std::mem::take(&mut self.noted) {
+            self.last = Instant::now();
+        }
         loop {
             let due = self.last + interval;
             ready!(self.timer.poll(cx, || due));

@@ -6,7 +6,6 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use bytes::Bytes;
 use http::StatusCode;
 use loom::future::block_on;
 use loom::thread;
@@ -35,9 +34,11 @@ fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Ou
 }
 
 /// What the body does once its handler has returned: looks for bytes, or waits to be woken.
-async fn next(outlet: &Outlet) -> Option<Bytes> {
+async fn next(outlet: &Outlet) -> Option<Vec<u8>> {
     poll_fn(|cx| match outlet.poll_bytes(cx.waker()) {
-        Step::Bytes { bytes, .. } => Poll::Ready(Some(bytes)),
+        Step::Bytes { bytes, rest, .. } => {
+            Poll::Ready(Some([bytes, rest.unwrap_or_default()].concat()))
+        }
         Step::Done => Poll::Ready(None),
         Step::Wait { .. } => Poll::Pending,
     })

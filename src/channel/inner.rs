@@ -112,15 +112,15 @@ impl Inner {
         }
     }
 
-    /// The bytes that the server gets next, and whom that gives room.
-    pub(crate) fn take(&mut self) -> Option<(Bytes, Vec<Waker>)> {
-        let bytes = self.outgoing.take(self.state.is_acknowledged())?;
+    /// The bytes that the server gets next, in one piece or two, and whom that gives room.
+    pub(crate) fn take(&mut self) -> Option<(Bytes, Option<Bytes>, Vec<Waker>)> {
+        let (bytes, rest) = self.outgoing.take(self.state.is_acknowledged())?;
         let mut wakers = Vec::new();
         if !self.waiters.is_empty() {
             wakers = self.waiters.all(Event::Flushed);
             wakers.extend(self.waiters.next_for_room());
         }
-        Some((bytes, wakers))
+        Some((bytes, rest, wakers))
     }
 
     /// The channel ends because nobody reads any more. Whom to wake and what to drop, after

@@ -27,8 +27,13 @@ pub struct Outlet {
 /// What there is for the body of a stream.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Bytes for the client; `flush` when the server is to write them before it asks for more.
-    Bytes { bytes: Bytes, flush: bool },
+    /// Bytes for the client, and those that follow at once, if any; `flush` when the server is to
+    /// write them before it asks for more.
+    Bytes {
+        bytes: Bytes,
+        rest: Option<Bytes>,
+        flush: bool,
+    },
     /// Nothing yet. The waker is woken when there is; `ended` when only the handler's return is
     /// still to come.
     Wait { ended: bool },
@@ -44,9 +49,12 @@ impl Outlet {
     /// What was sent since the last call and is on the stream: one or more whole events. None when
     /// nothing was.
     pub fn try_next(&mut self) -> Option<Bytes> {
-        let (bytes, wakers) = self.shared.lock().take()?;
+        let (bytes, rest, wakers) = self.shared.lock().take()?;
         wakers.into_iter().for_each(Waker::wake);
-        Some(bytes)
+        Some(match rest {
+            None => bytes,
+            Some(rest) => [bytes, rest].concat().into(),
+        })
     }
 
     /// The final reply, with its HTTP status, when it came before anything opened the stream.
@@ -80,11 +88,11 @@ impl Outlet {
     pub(crate) fn poll_bytes(&self, waker: &Waker) -> Step {
         let mut inner = self.shared.lock();
         inner.end_poll();
-        if let Some((bytes, wakers)) = inner.take() {
+        if let Some((bytes, rest, wakers)) = inner.take() {
             let flush = inner.outgoing.is_empty() && std::mem::take(&mut inner.flush);
             drop(inner);
             wakers.into_iter().for_each(Waker::wake);
-            return Step::Bytes { bytes, flush };
+            return Step::Bytes { bytes, rest, flush };
         }
         if inner.state.is_done() {
             return Step::Done;

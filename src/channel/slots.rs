@@ -12,6 +12,21 @@ use bytes::Bytes;
 #[derive(Debug)]
 pub(crate) struct Slots {
     head: Bytes,
+    /// The frame that is handed out next. Most of the time it is the only one, and in no allocation
+    /// of its own.
+    first: Option<Slot>,
+    others: Option<Box<Others>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    key: u32,
+    tail: Bytes,
+}
+
+/// Those behind the first.
+#[derive(Debug, Default)]
+struct Others {
     /// The keys under which a tail waits.
     order: VecDeque<u32>,
     /// The tail that waits under each key. Grows to the highest key that ever waited.
@@ -27,8 +42,8 @@ impl Slots {
         drop(head.clone());
         Self {
             head,
-            order: VecDeque::new(),
-            tails: Vec::new(),
+            first: None,
+            others: None,
         }
     }
 
@@ -37,31 +52,50 @@ impl Slots {
     /// Where all frames of a key are the same, `general` is None. Otherwise, when the one that
     /// waits has another tail, `general` takes its place: the tail that says what both say.
     pub(crate) fn put(&mut self, key: u32, tail: &Bytes, general: Option<&Bytes>) -> bool {
-        let n = key as usize;
-        if self.tails.len() <= n {
-            self.tails.resize(n + 1, None);
-        }
-        match (&mut self.tails[n], general) {
-            (waiting @ None, _) => {
-                *waiting = Some(tail.clone());
-                self.order.push_back(key);
+        let waiting = match &mut self.first {
+            None => {
+                let tail = tail.clone();
+                self.first = Some(Slot { key, tail });
                 return true;
             }
-            (Some(waiting), Some(general)) if waiting != tail => *waiting = general.clone(),
-            _ => {}
+            Some(first) if first.key == key => &mut first.tail,
+            Some(_) => {
+                let others = self.others.get_or_insert_default();
+                let n = key as usize;
+                if others.tails.len() <= n {
+                    others.tails.resize(n + 1, None);
+                }
+                let slot = &mut others.tails[n];
+                if slot.is_none() {
+                    others.order.push_back(key);
+                    *slot = Some(tail.clone());
+                    return true;
+                }
+                slot.get_or_insert_default()
+            }
+        };
+        if let Some(general) = general.filter(|_| *waiting != *tail) {
+            *waiting = general.clone();
         }
         false
     }
 
     /// The next frame, as its two pieces.
     pub(crate) fn pop(&mut self) -> Option<(Bytes, Bytes)> {
-        let key = self.order.pop_front()?;
-        let tail = self.tails[key as usize].take()?;
-        if self.order.is_empty() && self.tails.len() > KEPT {
-            self.tails = Vec::new();
-            self.order = VecDeque::new();
+        let first = self.first.take()?;
+        self.first = self.others.as_mut().and_then(|others| others.pop());
+        if self.first.is_none() && self.others.as_ref().is_some_and(|o| o.tails.len() > KEPT) {
+            self.others = None;
         }
-        Some((self.head.clone(), tail))
+        Some((self.head.clone(), first.tail))
+    }
+}
+
+impl Others {
+    fn pop(&mut self) -> Option<Slot> {
+        let key = self.order.pop_front()?;
+        let tail = self.tails.get_mut(key as usize)?.take()?;
+        Some(Slot { key, tail })
     }
 }
 
