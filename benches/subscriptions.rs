@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The contestants of the fan-out take turns, and the median of their rounds is shown. Without
-//! `--bench` each thing is done once, to see that it works.
+//! `--bench` each thing is done once, to see that it works. `fan-out`, `idle`, `accept` or `publish`
+//! behind `--` does that part alone.
 
 use std::alloc::System;
 use std::convert::Infallible;
@@ -372,27 +373,41 @@ fn publish_beside(others: usize, times: usize) {
     rounds.show(&format!("beside {others} of other URIs"), 1);
 }
 
-async fn all(measure: bool) {
+async fn all(measure: bool, only: Option<&str>) {
     let of = |full: usize, smoke: usize| if measure { full } else { smoke };
-    fan_out(of(10_000, 100), of(101, 1)).await;
-    idle(of(10_000, 100)).await;
-    println!("\ntaking and forgetting one subscriber");
-    for open in [100, 1_000, 10_000, of(100_000, 10_000)] {
-        accept_and_forget(open, of(100, 10));
+    let wanted = |part: &str| only.is_none_or(|only| part.contains(only));
+    if wanted("fan-out") {
+        fan_out(of(10_000, 100), of(201, 1)).await;
     }
-    println!("\npublishing to the one subscriber of a URI");
-    for others in [0, of(10_000, 100)] {
-        publish_beside(others, of(1_001, 1));
+    if wanted("idle") {
+        idle(of(10_000, 100)).await;
+    }
+    if wanted("accept") {
+        println!("\ntaking and forgetting one subscriber");
+        for open in [100, 1_000, 10_000, of(100_000, 10_000)] {
+            accept_and_forget(open, of(100, 10));
+        }
+    }
+    if wanted("publish") {
+        println!("\npublishing to the one subscriber of a URI");
+        for others in [0, of(10_000, 100)] {
+            publish_beside(others, of(1_001, 1));
+        }
     }
 }
 
 fn main() {
-    let measure = std::env::args().any(|argument| argument == "--bench");
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let measure = arguments.iter().any(|argument| argument == "--bench");
+    let only = arguments
+        .into_iter()
+        .find(|argument| !argument.starts_with('-'));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a runtime");
     // One long poll is what is measured, so nothing has to give way in it.
-    let all: Pin<Box<dyn Future<Output = ()>>> = Box::pin(all(measure));
+    let all: Pin<Box<dyn Future<Output = ()>>> =
+        Box::pin(async move { all(measure, only.as_deref()).await });
     runtime.block_on(tokio::task::unconstrained(all));
 }

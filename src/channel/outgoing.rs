@@ -40,10 +40,10 @@ impl Outgoing {
     /// where `keyed` allows them.
     pub(crate) fn append_last(&mut self, json: &[u8], keyed: bool) {
         let mut slots = self.slots.take().filter(|_| keyed);
-        while let Some((head, tail)) = slots.as_mut().and_then(|slots| slots.pop()) {
-            self.buffer.reserve(head.len() + tail.len());
-            self.buffer.put_slice(&head);
-            self.buffer.put_slice(&tail);
+        while let Some((shared, own)) = slots.as_mut().and_then(|slots| slots.pop()) {
+            self.buffer.reserve(shared.len() + own.len());
+            self.buffer.put_slice(&shared);
+            self.buffer.put_slice(&own);
         }
         sse::append_event(&mut self.buffer, json);
     }
@@ -54,8 +54,8 @@ impl Outgoing {
         if !self.buffer.is_empty() {
             return Some((self.buffer.split().freeze(), None));
         }
-        let (head, tail) = self.slots.as_mut().filter(|_| keyed)?.pop()?;
-        Some((head, Some(tail)))
+        let (shared, own) = self.slots.as_mut().filter(|_| keyed)?.pop()?;
+        Some((shared, Some(own)))
     }
 
     /// Whether nothing waits, keyed frames aside.

@@ -127,7 +127,7 @@ pub struct Subscriptions {
 
 pub(crate) struct Hub {
     options: Options,
-    /// The tails of the list notifications, which never change.
+    /// The shared parts of the list notifications, which never change.
     lists: [Bytes; KINDS],
     registry: Mutex<Registry>,
 }
@@ -176,7 +176,7 @@ impl Subscriptions {
         Self {
             hub: Arc::new(Hub {
                 options,
-                lists: Change::LISTS.map(|change| change.tail()),
+                lists: Change::LISTS.map(|change| change.shared()),
                 registry: Mutex::new(Registry::default()),
             }),
         }
@@ -217,7 +217,7 @@ impl Subscriptions {
         // Keyed frames wait for the acknowledgement, so listening may begin before it is sent:
         // nothing is missed, and nothing comes before it.
         let stream = Arc::clone(channel.shared());
-        let slots = channel.request_id().map(|id| Slots::new(change::head(id)));
+        let slots = channel.request_id().map(|id| Slots::new(change::own(id)));
         if !slots.is_some_and(|slots| stream.take_keyed(slots)) {
             return Err(RpcError::internal(
                 "only the open channel of a subscriptions/listen request is accepted, and only once",
@@ -320,10 +320,10 @@ impl Subscriptions {
             .list(n)
             .map(|channel| Arc::clone(channel.shared()))
             .collect();
-        let tail = &self.hub.lists[n];
+        let shared = &self.hub.lists[n];
         streams
             .iter()
-            .filter(|stream| stream.put_keyed(n as Key, tail, None))
+            .filter(|stream| stream.put_keyed(n as Key, shared, None))
             .count()
     }
 
@@ -355,7 +355,7 @@ impl Subscriptions {
             targets.sort_by(|a, b| a.whole.cmp(b.whole));
         }
 
-        let tail = Change::Resource(uri.to_owned()).tail();
+        let shared = Change::Resource(uri.to_owned()).shared();
         let mut told = 0;
         let mut general: Option<(&str, Bytes)> = None;
         for target in &targets {
@@ -366,10 +366,10 @@ impl Subscriptions {
                     .is_none_or(|(of, _)| **of != **target.whole)
             {
                 let change = Change::Resource((**target.whole).to_owned());
-                general = Some((target.whole, change.tail()));
+                general = Some((target.whole, change.shared()));
             }
-            let general = general.as_ref().map(|(_, tail)| tail);
-            told += usize::from(target.stream.put_keyed(target.key, &tail, general));
+            let general = general.as_ref().map(|(_, shared)| shared);
+            told += usize::from(target.stream.put_keyed(target.key, &shared, general));
         }
         told
     }
