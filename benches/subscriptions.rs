@@ -237,7 +237,7 @@ impl Rounds {
         let [low, median, high] =
             [1, 5, 9].map(|n| self.nanoseconds[self.nanoseconds.len() * n / 10]);
         println!(
-            "{name:<34} {median:>8.0} ns a stream ({low:.0}–{high:.0}), {:.4} allocations a stream",
+            "{name:<34} {median:>8.0} ns a stream ({low:.0}–{high:.0}), {:.2} allocations",
             self.allocations as f64 / streams as f64
         );
     }
@@ -328,27 +328,21 @@ fn accept_and_forget(open: usize, times: usize) {
     let subscriptions = Subscriptions::new();
     let filter = r#"{"toolsListChanged":true,"resourceSubscriptions":["file:///a"]}"#;
     let message = Message::parse(message(1, filter)).expect("a message");
-    let mut outlets: Vec<_> = (0..open)
-        .map(|_| accept(&subscriptions, &message))
-        .collect();
-    let mut more = Vec::with_capacity(times);
-    let begun = Instant::now();
-    more.extend((0..times).map(|_| accept(&subscriptions, &message)));
-    let accepted = begun.elapsed();
-    // Those that leave are spread over all, so that others take their places.
-    outlets.append(&mut more);
-    let step = outlets.len() / times;
-    let leaving: Vec<_> = (0..times)
-        .map(|n| outlets.swap_remove(n * (step - 1)))
-        .collect();
-    let begun = Instant::now();
-    drop(leaving);
-    let forgotten = begun.elapsed();
-    println!(
-        "{open:>7} open: accepted in {:>6.0} ns, forgotten in {:>6.0} ns",
-        accepted.as_nanos() as f64 / times as f64,
-        forgotten.as_nanos() as f64 / times as f64,
-    );
+    let take = || accept(&subscriptions, &message);
+    let mut outlets: Vec<_> = (0..open).map(|_| take()).collect();
+    let [mut accepted, mut forgotten] = [(); 2].map(|()| Rounds::default());
+    for _ in 0..11 {
+        let mut more = Vec::with_capacity(times);
+        accepted.add(times, || more.extend((0..times).map(|_| take())));
+        // Those that leave are spread over all, so that others take their places.
+        outlets.append(&mut more);
+        let step = outlets.len() / times;
+        let leave = (0..times).map(|n| outlets.swap_remove(n * (step - 1)));
+        let leaving: Vec<_> = leave.collect();
+        forgotten.add(times, || drop(leaving));
+    }
+    accepted.show(&format!("beside {open}: accepted in"), times);
+    forgotten.show(&format!("beside {open}: forgotten in"), times);
     assert_eq!(subscriptions.len(), open);
 }
 
