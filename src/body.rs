@@ -19,6 +19,20 @@ use crate::stream::Stream;
 ///
 /// `F` is the handler's future and `B` its response's body. The default is an empty body.
 ///
+/// A JSON reply is one frame, and its size hint is exact. A stream has no size, ends after its last
+/// event, and has no trailers. The inner service's own body passes with its errors, its trailers
+/// and its size. Polled after its end, each gives `None`.
+///
+/// # Errors
+///
+/// Those of the inner service's own body; it may also have panicked, which is an error then. A
+/// reply and a stream never fail.
+///
+/// # Panics
+///
+/// When it is polled outside of a tokio runtime with a timer while
+/// [`keep_alive`](crate::McpChannelLayer::keep_alive) is on.
+///
 /// # Cancel safety
 ///
 /// Dropping it cancels the handler that it still drives, and closes the channel.

@@ -87,7 +87,7 @@ impl<F> Driver<F> {
                 HeaderMap::new()
             }
             Outcome::Error(error) => {
-                if !outlet.is_streaming() && outlet.ended().is_none() {
+                if !outlet.was_used() {
                     return Settled::Error(error);
                 }
                 let error: BoxError = error.into();
@@ -104,7 +104,9 @@ impl<F> Driver<F> {
                     }
                     Some(Verdict::Result(json)) => outlet.reply_result(&json),
                     Some(Verdict::Error(error)) => outlet.reply_error(&error),
-                    None if outlet.ended().is_some() => {}
+                    None if outlet.returned_after_end() => {
+                        return Settled::Channel(headers_of(response));
+                    }
                     None => return Settled::Response(response),
                 }
                 headers_of(response)
@@ -123,7 +125,7 @@ impl<F> Drop for Driver<F> {
 }
 
 /// The headers of a response whose body is not wanted.
-fn headers_of<B>(response: Response<B>) -> HeaderMap {
+pub(crate) fn headers_of<B>(response: Response<B>) -> HeaderMap {
     let (parts, body) = response.into_parts();
     drop_caught("the handler's response", body);
     parts.headers

@@ -1,4 +1,28 @@
 //! axum: extractors and responses.
+//!
+//! [`Channel`] and [`Message`] are extractors that leave the body alone, so they go before one that
+//! takes it. [`Reply`], [`Deferred`] and [`RpcError`] are responses.
+//!
+//! ```
+//! use axum::extract::State;
+//! use axum::{Router, routing::post};
+//! use mcp_channel::{Channel, McpChannelLayer, Message, Reply, RpcError};
+//!
+//! async fn handler(
+//!     State(greeting): State<&'static str>,
+//!     channel: Channel,
+//!     message: Message,
+//! ) -> Result<Reply, RpcError> {
+//!     match message.method() {
+//!         "ping" => Ok(Reply::result(serde_json::json!({"greeting": greeting}))),
+//!         method => Err(RpcError::method_not_found(method)),
+//!     }
+//! }
+//!
+//! let app: Router = Router::new()
+//!     .route("/mcp", post(handler).layer(McpChannelLayer::new()))
+//!     .with_state("hello");
+//! ```
 
 use std::fmt;
 
@@ -15,6 +39,8 @@ use crate::reply::{Deferred, NO_LAYER, Reply, Verdict};
 
 /// Why a [`Channel`] or a [`Message`] could not be extracted: the request did not pass a
 /// [`McpChannelLayer`](crate::McpChannelLayer).
+///
+/// As a response it is a 500 whose text says what to add.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MissingLayer {

@@ -33,6 +33,16 @@ const POLLED_AFTER_END: &str = "`ResponseFuture` polled after completion";
 /// Reads and checks the request, calls the inner service, and polls its future beside the channel:
 /// whichever says first what the response is to be decides.
 ///
+/// # Errors
+///
+/// The inner service's own error, when nothing was sent before it. Everything else is a response.
+///
+/// # Panics
+///
+/// When it is polled after it was ready, and when it is polled outside of a tokio runtime with a
+/// timer while [`stream_after`](crate::McpChannelLayer::stream_after) is on. A panic of the inner
+/// service is caught.
+///
 /// # Cancel safety
 ///
 /// Dropping it cancels the handler, and closes the channel.

@@ -15,6 +15,12 @@ use crate::shutdown::Shutdown;
 /// Turns a service into a Model Context Protocol endpoint, and gives each request a
 /// [`Channel`](crate::Channel).
 ///
+/// Requests that break the protocol's rules are [rejected](crate::guide::protocol#rejections) and
+/// reach no handler. What a handler does decides what its client sees; the [front page](crate) has
+/// the table. [Deployment](crate::guide::deployment) tells where the layer goes among others.
+///
+/// Options are checked when they are made, and none fails later. Cloning is cheap.
+///
 /// # Examples
 ///
 /// With the defaults:
@@ -57,8 +63,12 @@ impl McpChannelLayer {
     /// which keeps proxies and clients from giving up on it.
     ///
     /// Zero and [`Duration::MAX`] turn it off; anything else below a millisecond counts as one.
-    /// Default: 15 seconds. While it is on, the response must be polled in a tokio runtime with its
-    /// timer enabled.
+    /// Default: 15 seconds.
+    ///
+    /// # Panics
+    ///
+    /// Not this method: while it is on, the response panics where it is not polled in a tokio
+    /// runtime with its timer enabled.
     pub fn keep_alive(self, interval: Duration) -> Self {
         self.with(|config| config.keep_alive = interval_of(interval))
     }
@@ -69,8 +79,15 @@ impl McpChannelLayer {
     /// Zero and [`Duration::MAX`] turn it off; anything else below a millisecond counts as one.
     /// Default: 15 seconds. Does not hold for notifications, and not for clients that take only
     /// JSON. A response that would have passed untouched is then the stream's last event if it is
-    /// the request's JSON-RPC response, and an internal error (-32603) if it is not. While it is
-    /// on, the response must be polled in a tokio runtime with its timer enabled.
+    /// the request's JSON-RPC response, and an internal error (-32603) if it is not.
+    ///
+    /// A final error that was sent with a status other than 200 is not turned into a stream while
+    /// its handler runs on, or the status would be lost.
+    ///
+    /// # Panics
+    ///
+    /// Not this method: while it is on, the response panics where it is not polled in a tokio
+    /// runtime with its timer enabled.
     pub fn stream_after(self, silence: Duration) -> Self {
         self.with(|config| config.stream_after = interval_of(silence))
     }
@@ -86,7 +103,8 @@ impl McpChannelLayer {
 
     /// How many bytes may wait unsent in each stream, before sends wait for the client.
     ///
-    /// A frame that is larger still passes when nothing waits. The server keeps a few more pieces
+    /// A frame that is larger still passes when nothing waits, so that with zero one frame waits at
+    /// a time. Final replies are not counted. The server keeps a few more pieces
     /// of up to this size in its own buffers, so it bounds what a client that does not read can
     /// cost; larger values cost memory and gain little. Default: 4 KiB.
     pub fn buffer_limit(self, bytes: usize) -> Self {
@@ -109,13 +127,31 @@ impl McpChannelLayer {
         self.with(|config| config.policy.hosts = Some(hosts))
     }
 
-    /// The server's name and version, which every result then carries in its `_meta`.
+    /// The server's name and version, which every result then carries in its `_meta`, as
+    /// `io.modelcontextprotocol/serverInfo`, unless it says so itself. Default: none.
     pub fn server_info(self, info: ServerInfo) -> Self {
         self.with(|config| config.server_info = Some(info.to_json().into()))
     }
 
     /// A value that every channel of this layer carries; see
-    /// [`Channel::value`](crate::Channel::value).
+    /// [`Channel::value`](crate::Channel::value). There is one of each type, the last that was set.
+    ///
+    /// ```
+    /// use mcp_channel::{Channel, McpChannelLayer};
+    ///
+    /// #[derive(Clone)]
+    /// struct Kitchen(&'static str);
+    /// #[derive(Clone)]
+    /// struct User(String);
+    ///
+    /// let layer = McpChannelLayer::new().value(Kitchen("main")).copy_value::<User>();
+    ///
+    /// async fn handler(channel: Channel) {
+    ///     let kitchen = channel.value::<Kitchen>();
+    ///     // There when an outer layer put one into the request's extensions.
+    ///     let user = channel.value::<User>();
+    /// }
+    /// ```
     pub fn value<T: Clone + Send + Sync + 'static>(self, value: T) -> Self {
         self.with(|config| config.values.fix(value))
     }

@@ -1,4 +1,5 @@
-//! A Tower layer that turns any HTTP service into a Model Context Protocol endpoint.
+// The code in it needs the feature `axum`.
+#![cfg_attr(any(feature = "axum", not(doctest)), doc = include_str!("../README.md"))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -12,6 +13,9 @@ mod error;
 #[cfg(feature = "axum")]
 pub mod extract;
 mod future;
+// As above, for its code.
+#[cfg(all(doc, any(feature = "axum", not(doctest))))]
+pub mod guide;
 mod head;
 mod keep_alive;
 mod last_event;
@@ -53,6 +57,20 @@ pub use service::McpChannelService;
 pub use shutdown::Shutdown;
 
 /// Notifications: as types, and what the protocol asks of them.
+///
+/// Each type serializes to the whole notification, for
+/// [`Channel::send_notification`](crate::Channel::send_notification):
+///
+/// ```
+/// use mcp_channel::Channel;
+/// use mcp_channel::notification::ResourceUpdated;
+///
+/// # async fn handler(channel: Channel) -> Result<(), mcp_channel::SendError> {
+/// channel.send_notification(ResourceUpdated { uri: "file:///menu.txt" }).await
+/// # }
+/// ```
+///
+/// For streams of changes that many clients listen to, see [`subscriptions`](mod@crate::subscriptions).
 pub mod notification {
     pub use crate::protocol::notification::{Notification, requires_subscription_id};
     pub use crate::protocol::notifications::{

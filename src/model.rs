@@ -11,12 +11,11 @@ use loom::future::block_on;
 use loom::thread;
 use serde_json::json;
 
-use crate::channel::{Arc, Channel, Info, Outlet, Shared, Step, Values};
+use crate::channel::{Arc, Channel, Decided, FinalReply, Info, Outlet, Shared, Step, Values};
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
 use crate::protocol::message::Message;
 use crate::protocol::meta::RequestMeta;
-use crate::state::Head;
 use crate::subscriptions::Subscriptions;
 
 fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Outlet) {
@@ -53,8 +52,12 @@ async fn all(outlet: &Outlet) -> String {
     text
 }
 
-async fn head(outlet: &Outlet) -> Head {
-    poll_fn(|cx| outlet.poll_head(cx.waker())).await
+/// The reply that is to be the whole response, or None when it is a stream.
+async fn single(outlet: &Outlet) -> Option<FinalReply> {
+    match poll_fn(|cx| outlet.poll_decided(cx.waker(), false)).await {
+        Decided::Single(reply) => Some(reply),
+        Decided::Stream => None,
+    }
 }
 
 fn note(n: usize) -> serde_json::Value {
@@ -71,7 +74,7 @@ fn what_a_task_sends_is_never_left_lying() {
         });
         outlet.handler_returned(true);
         block_on(async {
-            if head(&outlet).await == Head::Stream {
+            if single(&outlet).await.is_none() {
                 let text = all(&outlet).await;
                 assert_eq!(text.matches("data: ").count(), 2);
                 assert!(text.find(r#""method""#) < text.find(r#""result""#));
@@ -92,7 +95,7 @@ fn a_send_while_the_handler_is_polled_is_seen() {
         // The handler is polled just now, and returns Pending.
         outlet.begin_poll();
         block_on(async {
-            assert_eq!(head(&outlet).await, Head::Stream);
+            assert!(single(&outlet).await.is_none());
             assert!(next(&outlet).await.is_some());
         });
         drop(task.join().expect("no panic"));
@@ -121,10 +124,7 @@ fn the_last_handle_is_counted_after_the_handler() {
         let (_, channel, outlet) = request(false, 4096);
         let task = thread::spawn(move || drop(channel));
         outlet.handler_returned(true);
-        block_on(async {
-            assert_eq!(head(&outlet).await, Head::Single);
-        });
-        let reply = outlet.take_reply("none");
+        let reply = block_on(single(&outlet)).expect("a reply");
         assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR);
         task.join().expect("no panic");
     });
@@ -140,9 +140,7 @@ fn one_reply_wins_and_the_other_is_told() {
         let second = task.join().expect("no panic");
         assert!(first != second);
         outlet.handler_returned(true);
-        block_on(async {
-            assert_eq!(head(&outlet).await, Head::Single);
-        });
+        assert!(block_on(single(&outlet)).is_some());
     });
 }
 
@@ -235,16 +233,13 @@ fn an_end_while_a_listener_is_accepted_is_told_to_it() {
         if accepted.is_ok() {
             // Either the whole life of a subscription, or an error as the only message.
             block_on(async {
-                match head(&outlet).await {
-                    Head::Stream => {
-                        let text = all(&outlet).await;
-                        assert!(text.find("acknowledged") < text.find(r#""result""#));
-                    }
-                    _ => {
-                        let reply = outlet.take_reply("none").json.into_bytes();
-                        let reply = String::from_utf8_lossy(&reply).into_owned();
-                        assert!(reply.contains("shutting down"), "{reply}");
-                    }
+                if let Some(reply) = single(&outlet).await {
+                    let reply = reply.json.into_bytes();
+                    let reply = String::from_utf8_lossy(&reply).into_owned();
+                    assert!(reply.contains("shutting down"), "{reply}");
+                } else {
+                    let text = all(&outlet).await;
+                    assert!(text.find("acknowledged") < text.find(r#""result""#));
                 }
             });
         }

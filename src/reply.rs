@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
+use crate::channel::Scratch;
 use crate::protocol::rpc_error::RpcError;
 use crate::protocol::sse;
 
@@ -15,7 +16,8 @@ use crate::protocol::sse;
 /// [`Channel::send_error`](crate::Channel::send_error), and like them does nothing when a reply was
 /// sent before. Converts into an [`http::Response`] with any body; the reply travels in an
 /// extension of it, and the layer makes the true response. Headers that are set on that response
-/// stay, unless it has become a stream. Where no layer sees it, it is a 500 that says so.
+/// stay, unless it has become a stream. Where no layer sees it, it is a 500 that says so, in its
+/// `mcp-channel-error` header (and its body, as a response of axum's).
 ///
 /// ```
 /// use mcp_channel::{Message, Reply, RpcError};
@@ -37,9 +39,9 @@ impl Reply {
     /// It is encoded at once. One that is no object or does not serialize becomes an internal
     /// error (-32603) for the client, and is traced.
     pub fn result(result: impl Serialize) -> Self {
-        let mut json = Vec::new();
-        Self(match sse::encode(&mut json, &result) {
-            Ok(()) => Verdict::Result(json.into()),
+        let mut json = Scratch::take();
+        Self(match sse::encode(&mut json.0, &result) {
+            Ok(()) => Verdict::Result(json.into_bytes()),
             Err(error) => {
                 crate::trace::error!(%error, "a result does not serialize");
                 Verdict::Error(RpcError::internal("the result does not serialize"))

@@ -2,15 +2,16 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Response, StatusCode};
 use tokio::time::Instant;
 
 use crate::body::ResponseBody;
+use crate::channel::{Decided, FinalReply};
 use crate::config::Config;
-use crate::driver::{Driver, INTERNAL, Outcome, Settled};
+use crate::driver::{Driver, INTERNAL, Outcome, Settled, headers_of};
 use crate::error::BoxError;
 use crate::head;
 use crate::keep_alive::{KeepAlive, Timer};
@@ -18,7 +19,6 @@ use crate::protocol::check::Accepts;
 use crate::protocol::codes;
 use crate::protocol::rpc_error::RpcError;
 use crate::reply::Verdict;
-use crate::state::Head;
 use crate::stream::Stream;
 
 pub(crate) struct Running<F> {
@@ -34,8 +34,7 @@ pub(crate) struct Running<F> {
 /// What the response is to be.
 #[derive(Debug)]
 pub(crate) enum Decision<B> {
-    /// The reply that is there.
-    Single,
+    Single(FinalReply),
     /// A stream. A response that came without a reply is its last event.
     Stream(Option<Response<B>>),
     /// The handler's response.
@@ -85,30 +84,17 @@ impl<F> Running<F> {
             Some(Settled::Error(error)) => return Poll::Ready(Err(error)),
         }
 
-        let outlet = &self.driver.outlet;
-        let decision = match outlet.poll_head(cx.waker()) {
-            Poll::Ready(Head::Single) if self.goes_as_stream() => {
-                outlet.open_stream();
-                Decision::Stream(None)
-            }
-            Poll::Ready(Head::Single) => Decision::Single,
-            Poll::Ready(Head::Stream | Head::Undecided) => Decision::Stream(None),
+        let stream_only = self.accepts == Accepts::StreamOnly;
+        let decided = self.driver.outlet.poll_decided(cx.waker(), stream_only);
+        Poll::Ready(Ok(match decided {
+            Poll::Ready(Decided::Single(reply)) => Decision::Single(reply),
+            Poll::Ready(Decided::Stream) => Decision::Stream(None),
             Poll::Pending => {
-                if self.poll_stream_after(cx).is_pending() {
-                    return Poll::Pending;
-                }
+                ready!(self.poll_stream_after(cx));
                 self.driver.outlet.open_stream();
                 Decision::Stream(None)
             }
-        };
-        Poll::Ready(Ok(decision))
-    }
-
-    /// Whether the reply is for a client that takes nothing but streams. An error whose status says
-    /// something stays JSON, as a rejection does.
-    fn goes_as_stream(&self) -> bool {
-        self.accepts == Accepts::StreamOnly
-            && self.driver.outlet.reply_status() == Some(StatusCode::OK)
+        }))
     }
 
     /// Ready when the reply is so late that a stream is to be opened for it.
@@ -130,27 +116,27 @@ impl<F> Running<F> {
 
     /// What a notification is answered: there is no reply, but there may be an error.
     fn notified<B, E>(&mut self, outcome: Outcome<B, E>) -> Result<Decision<B>, E> {
-        let outlet = &self.driver.outlet;
         let error = match outcome {
             Outcome::Error(error) => return Err(error),
             Outcome::Panic => {
                 RpcError::internal(INTERNAL).with_status(StatusCode::INTERNAL_SERVER_ERROR)
             }
             Outcome::Response(mut response) => {
-                match response.extensions_mut().remove::<Verdict>() {
+                let verdict = response.extensions_mut().remove::<Verdict>();
+                if verdict.is_none() && !response.status().is_success() {
+                    return Ok(Decision::Untouched(response));
+                }
+                let headers = headers_of(response);
+                match verdict {
                     Some(Verdict::Error(error)) if error.code() != codes::METHOD_NOT_FOUND => {
-                        self.headers = std::mem::take(response.headers_mut());
+                        self.headers = headers;
                         error
-                    }
-                    None if !response.status().is_success() => {
-                        return Ok(Decision::Untouched(response));
                     }
                     _ => return Ok(Decision::Accepted),
                 }
             }
         };
-        outlet.keep_reply(&error);
-        Ok(Decision::Single)
+        Ok(Decision::Single(self.driver.outlet.error(&error)))
     }
 
     /// Makes the response.
@@ -158,8 +144,7 @@ impl<F> Running<F> {
         match decision {
             Decision::Untouched(response) => response.map(ResponseBody::inner),
             Decision::Accepted => head::accepted(),
-            Decision::Single => {
-                let reply = self.driver.outlet.take_reply(INTERNAL);
+            Decision::Single(reply) => {
                 if let Some(after) = reply.retry_after {
                     self.headers.insert(RETRY_AFTER, after.as_secs().into());
                 }

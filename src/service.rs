@@ -19,6 +19,27 @@ use crate::request_body::RequestBody;
 /// Made by an [`McpChannelLayer`](crate::McpChannelLayer). The inner service that was made ready
 /// with [`poll_ready`](Service::poll_ready) is the one that is called; it is kept, with whatever
 /// permit it holds, while the request's body is read.
+///
+/// The inner service gets a `Request<`[`RequestBody`]`>`, with the [`Channel`](crate::Channel) and
+/// the [`Message`](crate::Message) among its extensions, once for each request that was not
+/// rejected. It may return a response with any body, or a [`Reply`](crate::Reply),
+/// [`Deferred`](crate::Deferred) or [`RpcError`](crate::RpcError) converted into one.
+///
+/// # Examples
+///
+/// ```
+/// use bytes::Bytes;
+/// use http::{Request, Response};
+/// use http_body_util::Full;
+/// use mcp_channel::{McpChannelService, Message, RequestBody, RpcError};
+///
+/// async fn handler(request: Request<RequestBody>) -> Result<Response<Full<Bytes>>, http::Error> {
+///     let message: &Message = request.extensions().get().expect("the layer is there");
+///     Ok(RpcError::method_not_found(message.method()).into())
+/// }
+///
+/// let service = McpChannelService::new(tower::service_fn(handler));
+/// ```
 #[derive(Clone, Debug)]
 pub struct McpChannelService<S> {
     inner: S,

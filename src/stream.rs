@@ -10,7 +10,7 @@ use http::Response;
 use http_body::Body;
 
 use crate::channel::Step;
-use crate::driver::{Driver, INTERNAL, Settled};
+use crate::driver::{Driver, INTERNAL, Settled, drop_caught};
 use crate::error::BoxError;
 use crate::keep_alive::KeepAlive;
 use crate::last_event::LastEvent;
@@ -134,7 +134,7 @@ impl<F, B> Stream<F, B> {
                 Some(json) => outlet.send_last(&json),
                 None => outlet.fail_last(INTERNAL),
             }
-            self.last = None;
+            drop_caught("the response body", self.last.take());
             outlet.handler_returned(false);
         }
     }

@@ -440,6 +440,21 @@ async fn a_handlers_error_after_streaming_is_the_last_event() {
 }
 
 #[tokio::test]
+async fn a_handlers_error_in_the_very_poll_that_streamed_is_the_last_event() {
+    let handler = |request: Request<RequestBody>| async move {
+        let channel: &Channel = request.extensions().get().unwrap();
+        channel.try_send_progress(1).unwrap();
+        Err::<Plain, BoxError>("secret".into())
+    };
+    let service = ServiceBuilder::new()
+        .layer(McpChannelLayer::new())
+        .service_fn(handler);
+    let reply = Call::tool("x").token(1).send(service).await;
+    assert_eq!(reply.events().len(), 2);
+    assert_eq!(reply.last()["error"]["code"], -32603);
+}
+
+#[tokio::test]
 async fn a_handlers_error_after_its_reply_changes_nothing() {
     let handler = |request: Request<RequestBody>| async move {
         let channel: &Channel = request.extensions().get().unwrap();
@@ -556,6 +571,22 @@ async fn a_notifications_error_has_no_id() {
     assert_eq!(reply.status, 500);
     assert_eq!(reply.json()["error"]["code"], -32603);
     assert_eq!(reply.json().get("id"), None);
+}
+
+#[tokio::test]
+async fn the_headers_of_a_notifications_error_stay() {
+    let service = served(|_, _| async {
+        let error = RpcError::invalid_params("bad").with_status(StatusCode::BAD_REQUEST);
+        let mut response = Plain::from(error);
+        response
+            .headers_mut()
+            .insert("x-mine", "1".parse().unwrap());
+        response
+    });
+    let reply = Call::notification("notifications/x").send(service).await;
+    assert_eq!(reply.headers["x-mine"], "1");
+    assert_eq!(reply.headers["content-type"], "application/json");
+    assert_eq!(reply.headers.len(), 2);
 }
 
 #[tokio::test]

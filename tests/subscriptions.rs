@@ -507,7 +507,8 @@ async fn close_on_a_clone_ends_one_subscription_with_its_result() {
     });
     let mut first = Listener::open(service.clone(), &Call::listen().id("one")).await;
     let mut second = Listener::open(service, &Call::listen().id("two")).await;
-    (first.heard(), second.heard());
+    first.heard();
+    second.heard();
     subscriptions.tools_list_changed();
     kept.lock().unwrap()[0].close().unwrap();
     assert_eq!(subscriptions.len(), 1);

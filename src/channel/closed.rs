@@ -10,6 +10,10 @@ use super::waiters::Ticket;
 use crate::error::{CloseReason, SendError};
 
 /// Resolves when the channel is closed; see [`Channel::closed`].
+///
+/// # Cancel safety
+///
+/// It can be dropped and made again at any time.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Closed<'a> {
     channel: &'a Channel,
@@ -50,6 +54,10 @@ impl fmt::Debug for Closed<'_> {
 }
 
 /// Resolves when what was sent has been handed to the server; see [`Channel::flush`].
+///
+/// # Cancel safety
+///
+/// It can be dropped and made again at any time.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Flush<'a> {
     channel: &'a Channel,

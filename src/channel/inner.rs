@@ -49,6 +49,21 @@ pub(crate) struct FinalReply {
     pub(crate) json: Scratch,
 }
 
+/// Who can go on because bytes were handed out.
+#[derive(Debug, Default)]
+pub(crate) struct Freed {
+    room: Option<Waker>,
+    flushed: Vec<Waker>,
+}
+
+impl Freed {
+    /// To be called after unlocking.
+    pub(crate) fn wake(self) {
+        self.room.into_iter().for_each(Waker::wake);
+        self.flushed.into_iter().for_each(Waker::wake);
+    }
+}
+
 /// What nobody will read.
 pub(crate) struct Unsent {
     _outgoing: Outgoing,
@@ -112,15 +127,26 @@ impl Inner {
         }
     }
 
-    /// The bytes that the server gets next, in one piece or two, and whom that gives room.
-    pub(crate) fn take(&mut self) -> Option<(Bytes, Option<Bytes>, Vec<Waker>)> {
+    /// The bytes that the server gets next, in one piece or two, and whom that frees.
+    pub(crate) fn take(&mut self) -> Option<(Bytes, Option<Bytes>, Freed)> {
         let (bytes, rest) = self.outgoing.take(self.state.is_acknowledged())?;
-        let mut wakers = Vec::new();
+        let mut freed = Freed::default();
         if !self.waiters.is_empty() {
-            wakers = self.waiters.all(Event::Flushed);
-            wakers.extend(self.waiters.next_for_room());
+            freed.room = self.waiters.next_for_room();
+            freed.flushed = self.waiters.all(Event::Flushed);
         }
-        Some((bytes, rest, wakers))
+        Some((bytes, rest, freed))
+    }
+
+    /// Opens the stream even after the final reply, which then is its one event. The reply comes
+    /// back, to be dropped after unlocking.
+    pub(crate) fn stream_reply(&mut self, reply: Option<FinalReply>) -> Option<FinalReply> {
+        self.state.stream_reply();
+        if let Some(reply) = &reply {
+            let keyed = self.state.is_acknowledged();
+            self.outgoing.append_last(&reply.json.0, keyed);
+        }
+        reply
     }
 
     /// The channel ends because nobody reads any more. Whom to wake and what to drop, after

@@ -5,6 +5,7 @@ mod inner;
 mod keyed;
 mod outgoing;
 mod outlet;
+mod queue;
 mod scratch;
 mod send;
 mod sending;
@@ -18,8 +19,10 @@ mod waiting;
 use std::fmt;
 
 pub use closed::{Closed, Flush};
+pub(crate) use inner::FinalReply;
 pub use outlet::Outlet;
-pub(crate) use outlet::Step;
+pub(crate) use outlet::{Decided, Step};
+pub(crate) use scratch::Scratch;
 pub use sending::Sending;
 pub(crate) use shared::{Info, Shared};
 pub(crate) use slots::Slots;
@@ -61,6 +64,14 @@ pub enum Status {
 /// | [`closed`](Self::closed) | waits until the client is gone or the response has ended |
 ///
 /// The channel of a notification is closed from the start: nothing answers a notification.
+///
+/// Sends that wait have a `try_` counterpart that does not; final replies and the calls that open
+/// or end the stream never wait. Memory is bounded by the layer's
+/// [`buffer_limit`](crate::McpChannelLayer::buffer_limit): beyond it an awaited send waits for the
+/// client. Whatever is sent is delivered whole and in order, or refused with a [`SendError`].
+///
+/// Messages are encoded when they are sent, on the caller's thread. A value's `Serialize` may be
+/// slow or panic, and harms nobody but its caller.
 ///
 /// # Examples
 ///
@@ -186,6 +197,8 @@ impl Channel {
     /// A handle that was closed alone resolves at once, with
     /// [`CloseReason::Closed`](crate::CloseReason::Closed).
     ///
+    /// The guide on [disconnects](crate::guide::disconnects) tells when a server notices one.
+    ///
     /// # Cancel safety
     ///
     /// It can be dropped and made again at any time.
@@ -212,7 +225,10 @@ impl Channel {
 
     /// Makes the channel of a request by hand, with the other end of it: for tests of handlers.
     ///
-    /// `values` are the [application's](Self::value).
+    /// `values` are the [application's](Self::value). The client is one that takes a stream, with
+    /// the default [`buffer_limit`](crate::McpChannelLayer::buffer_limit), and the channel takes
+    /// messages until its reply, or until the outlet is dropped. More in the guide on
+    /// [testing](crate::guide::testing).
     ///
     /// ```
     /// use mcp_channel::{Channel, Message};

@@ -13,7 +13,7 @@ use super::sync::Arc;
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
 use crate::protocol::rpc_error::RpcError;
-use crate::state::Head;
+use crate::state::{Frame, Head};
 
 /// The other end of a [`Channel`](crate::Channel): what was sent, as the client gets it.
 ///
@@ -22,6 +22,13 @@ use crate::state::Head;
 /// closed as [disconnected](CloseReason::Disconnected).
 pub struct Outlet {
     shared: Arc<Shared>,
+}
+
+/// What the response is to be.
+#[derive(Debug)]
+pub(crate) enum Decided {
+    Single(FinalReply),
+    Stream,
 }
 
 /// What there is for the body of a stream.
@@ -49,8 +56,8 @@ impl Outlet {
     /// What was sent since the last call and is on the stream: one or more whole events. None when
     /// nothing was.
     pub fn try_next(&mut self) -> Option<Bytes> {
-        let (bytes, rest, wakers) = self.shared.lock().take()?;
-        wakers.into_iter().for_each(Waker::wake);
+        let (bytes, rest, freed) = self.shared.lock().take()?;
+        freed.wake();
         Some(match rest {
             None => bytes,
             Some(rest) => [bytes, rest].concat().into(),
@@ -71,27 +78,42 @@ impl Outlet {
 
     /// Decides what the response is to be, after the handler was polled. The waker is woken when
     /// that changes.
-    pub(crate) fn poll_head(&self, waker: &Waker) -> Poll<Head> {
+    ///
+    /// With `stream_only` a result is made the one event of a stream. An error whose status says
+    /// something stays a single reply.
+    pub(crate) fn poll_decided(&self, waker: &Waker, stream_only: bool) -> Poll<Decided> {
         let mut inner = self.shared.lock();
         inner.end_poll();
-        let head = inner.state.head();
-        if head != Head::Undecided {
-            return Poll::Ready(head);
+        match inner.state.head() {
+            Head::Stream => Poll::Ready(Decided::Stream),
+            Head::Single => {
+                let reply = inner.reply.take();
+                drop(inner);
+                // No sequence of events should leave an ended request without a reply.
+                let reply = reply.unwrap_or_else(|| self.shared.failure("there is no reply"));
+                if stream_only && reply.status == StatusCode::OK {
+                    self.shared.lock().stream_reply(Some(reply));
+                    return Poll::Ready(Decided::Stream);
+                }
+                Poll::Ready(Decided::Single(reply))
+            }
+            Head::Undecided => {
+                let stale = inner.wait(waker);
+                drop(inner);
+                drop(stale);
+                Poll::Pending
+            }
         }
-        let stale = inner.wait(waker);
-        drop(inner);
-        drop(stale);
-        Poll::Pending
     }
 
     /// Looks for bytes, after the handler was polled.
     pub(crate) fn poll_bytes(&self, waker: &Waker) -> Step {
         let mut inner = self.shared.lock();
         inner.end_poll();
-        if let Some((bytes, rest, wakers)) = inner.take() {
+        if let Some((bytes, rest, freed)) = inner.take() {
             let flush = inner.outgoing.is_empty() && std::mem::take(&mut inner.flush);
             drop(inner);
-            wakers.into_iter().for_each(Waker::wake);
+            freed.wake();
             return Step::Bytes { bytes, rest, flush };
         }
         if inner.state.is_done() {
@@ -110,25 +132,27 @@ impl Outlet {
         self.shared.lock().state.is_streaming()
     }
 
-    /// Whether the channel is closed.
-    pub(crate) fn ended(&self) -> Option<CloseReason> {
-        self.shared.lock().state.ended()
+    /// Whether something was sent, so that the handler's failure is the channel's to tell.
+    pub(crate) fn was_used(&self) -> bool {
+        let inner = self.shared.lock();
+        inner.state.is_streaming() || inner.state.ended().is_some()
     }
 
-    /// Opens the stream because the reply is late, or because the client takes nothing else. A
-    /// reply that is there is its one event.
+    /// The handler has returned, and the channel was closed before: the reply is there.
+    pub(crate) fn returned_after_end(&self) -> bool {
+        let mut inner = self.shared.lock();
+        let ended = inner.state.ended().is_some();
+        if ended {
+            inner.state.handler_returned(false);
+        }
+        ended
+    }
+
+    /// Opens the stream because the reply is late. A reply that is there is its one event.
     pub(crate) fn open_stream(&self) {
         let mut inner = self.shared.lock();
-        inner.state.stream_reply();
-        let spent = if inner.state.is_streaming() {
-            inner.reply.take()
-        } else {
-            None
-        };
-        if let Some(reply) = &spent {
-            let keyed = inner.state.is_acknowledged();
-            inner.outgoing.append_last(&reply.json.0, keyed);
-        }
+        let reply = inner.reply.take();
+        let spent = inner.stream_reply(reply);
         drop(inner);
         drop(spent);
     }
@@ -138,24 +162,21 @@ impl Outlet {
         self.shared.lock().reply.as_ref().map(|reply| reply.status)
     }
 
-    /// The reply that was kept back; an internal error where there is none, which no sequence of
-    /// events should bring about.
-    pub(crate) fn take_reply(&self, otherwise: &'static str) -> FinalReply {
-        let reply = self.shared.lock().reply.take();
-        reply.unwrap_or_else(|| self.shared.failure(otherwise))
-    }
-
-    /// Keeps an error back as the reply to a notification, which has no channel.
-    pub(crate) fn keep_reply(&self, error: &RpcError) {
-        let reply = self.shared.error(error);
-        self.shared.lock().reply = Some(reply);
+    /// An error as the request's reply.
+    pub(crate) fn error(&self, error: &RpcError) -> FinalReply {
+        self.shared.error(error)
     }
 
     /// Ends the request with the result that the handler returned, unless it has ended.
     pub(crate) fn reply_result(&self, json: &[u8]) {
-        match self.shared.encoded_result(json) {
+        let admitted = self.shared.admit(Frame::Result);
+        match admitted.and_then(|()| self.shared.encoded_result(json)) {
             Ok(reply) => self.reply(reply),
             Err(error) if error.is_closed() => {}
+            Err(error) if error.is_not_acknowledged() => {
+                crate::trace::error!("the handler returned a result before its acknowledgement");
+                self.fail("the subscription was not acknowledged before its result");
+            }
             Err(error) => {
                 crate::trace::error!(%error, "the handler returned what is no result");
                 self.fail("the result is no JSON object");

@@ -25,11 +25,23 @@ impl Channel {
     /// As the future's output: [`is_closed`](SendError::is_closed),
     /// [`is_no_progress_token`](SendError::is_no_progress_token),
     /// [`is_invalid_message`](SendError::is_invalid_message) for NaN, an infinity, or on a
-    /// `subscriptions/listen` stream, which carries no progress.
+    /// `subscriptions/listen` stream, which carries no progress (and before the acknowledgement
+    /// [`is_not_acknowledged`](SendError::is_not_acknowledged)). A handler may ignore them all: when
+    /// the client is gone it is cancelled anyway.
     ///
     /// # Cancel safety
     ///
     /// See [`Sending`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # async fn handler(channel: mcp_channel::Channel) {
+    /// let _ = channel.send_progress(0.5).await;
+    /// let _ = channel.send_progress((7, 10)).await;
+    /// let _ = channel.send_progress((8, 10, "nearly there")).await;
+    /// # }
+    /// ```
     pub fn send_progress<'a>(&'a self, progress: impl Into<Progress<'a>>) -> Sending<'a> {
         Sending::new(self, self.progress(progress.into()))
     }
@@ -69,6 +81,14 @@ impl Channel {
     }
 
     /// As [`send_log`](Self::send_log), with the name of the logger.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    ///
+    /// # Cancel safety
+    ///
+    /// See [`Sending`].
     pub fn send_log_from(
         &self,
         logger: &str,
@@ -116,11 +136,24 @@ impl Channel {
     /// [`is_not_streamable`](SendError::is_not_streamable),
     /// [`is_not_acknowledged`](SendError::is_not_acknowledged),
     /// [`is_invalid_message`](SendError::is_invalid_message) when it is no notification (it names
-    /// why) or does not belong on the stream.
+    /// why) or does not belong on the stream; for `notifications/progress`
+    /// [`is_no_progress_token`](SendError::is_no_progress_token), too.
     ///
     /// # Cancel safety
     ///
     /// See [`Sending`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # async fn handler(channel: mcp_channel::Channel) {
+    /// let cooled = serde_json::json!({
+    ///     "method": "notifications/com.example/cooled",
+    ///     "params": {"celsius": 40},
+    /// });
+    /// let _ = channel.send_notification(cooled).await;
+    /// # }
+    /// ```
     pub fn send_notification(&self, notification: impl Serialize) -> Sending<'_> {
         Sending::new(self, self.notification(&notification))
     }
@@ -151,9 +184,7 @@ impl Channel {
         let shared = self.open()?;
         shared.admit(Frame::Result)?;
         let reply = shared.result(&result)?;
-        let inner = shared.lock();
-        inner.state.admit(Frame::Result)?;
-        shared.end(inner, CloseReason::Replied, Some(reply))
+        shared.end(shared.lock(), CloseReason::Replied, Some(reply))
     }
 
     /// Sends the final reply: an error.
@@ -172,33 +203,16 @@ impl Channel {
     }
 
     fn progress<'a>(&self, progress: Progress<'a>) -> Step<'a> {
-        let ready = self.open().and_then(|shared| {
-            shared.admit(Frame::Progress)?;
-            if shared.info.meta.progress_token().is_none() {
-                return Err(SendError::NO_PROGRESS_TOKEN);
-            }
-            if !progress.is_finite() {
-                return Err(SendError::invalid(
-                    "progress and its total are finite numbers",
-                ));
-            }
-            Ok(())
-        });
-        match ready {
-            Ok(()) => Step::Progress(progress),
+        match self.open() {
+            Ok(_) => Step::Progress(progress),
             Err(error) => Step::Decided(Err(error)),
         }
     }
 
     fn log<'a>(&self, level: LogLevel, data: &impl Serialize, logger: Option<&str>) -> Step<'a> {
-        let wanted = self.open().and_then(|shared| {
-            shared.admit(Frame::Log)?;
-            Ok(self.wants(level))
-        });
-        match wanted {
-            Ok(true) => {}
-            Ok(false) => return Step::Decided(Ok(())),
-            Err(error) => return Step::Decided(Err(error)),
+        match self.admit(Frame::Log) {
+            Ok(()) if self.wants(level) => {}
+            decided => return Step::Decided(decided),
         }
         let mut json = Scratch::take();
         let record = LogRecord {
@@ -256,6 +270,11 @@ impl Channel {
         })
     }
 
+    /// Whether a frame of this kind may be sent now.
+    fn admit(&self, frame: Frame) -> Result<(), SendError> {
+        self.open()?.admit(frame)
+    }
+
     /// Whether the client wants log records of this level.
     fn wants(&self, level: LogLevel) -> bool {
         self.log_level().is_some_and(|wanted| level >= wanted)
@@ -268,10 +287,7 @@ impl Channel {
                 _ => Ok(()),
             };
         };
-        match self.shared.send(item, None) {
-            std::task::Poll::Ready(sent) => sent.map(|_| ()),
-            std::task::Poll::Pending => Err(SendError::FULL),
-        }
+        self.shared.try_send(item)
     }
 }
 

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use super::Channel;
 use super::inner::Sent;
+use super::queue::Item;
 use super::scratch::Scratch;
-use super::shared::Item;
 use super::waiters::Ticket;
 use crate::error::SendError;
 use crate::protocol::progress::Progress;
@@ -86,7 +86,10 @@ impl Future for Sending<'_> {
                 _ => Poll::Ready(Ok(())),
             };
         };
-        let sent = std::task::ready!(this.channel.shared.send(item, Some((&mut this.ticket, cx))));
+        let shared = &this.channel.shared;
+        let sent = ready!(shared.poll_send(item, &mut this.ticket, cx));
+        // However it ended, the next in line may go on. This one may be held on to.
+        shared.leave(&mut this.ticket);
         this.step = Step::Done;
         if sent? == Sent::Yield {
             this.step = Step::Yielded;

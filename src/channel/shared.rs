@@ -4,24 +4,22 @@
 //! taken, wakers are woken and dropped after it was released.
 
 use std::sync::Arc as StdArc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
 use http::StatusCode;
 use serde::Serialize;
 
-use super::inner::{FinalReply, Inner, Sent};
+use super::inner::{FinalReply, Inner};
 use super::scratch::Scratch;
 use super::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 use super::values::Values;
-use super::waiters::{Event, Ticket};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::id::RequestId;
 use crate::protocol::meta::RequestMeta;
-use crate::protocol::progress::{Progress, ProgressNumber};
 use crate::protocol::result::Stamps;
 use crate::protocol::rpc_error::RpcError;
 use crate::protocol::{result, sse};
-use crate::state::{Frame, State};
+use crate::state::State;
 
 /// What is known of the request; never changes.
 #[derive(Debug)]
@@ -39,20 +37,6 @@ pub(crate) struct Shared {
     /// Open handles. Apart from the lock, so that cloning one is cheap.
     handles: AtomicUsize,
     inner: Mutex<Inner>,
-}
-
-/// What goes into the queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Item<'a> {
-    /// Encoded under the lock, into the bytes that go to the socket: it runs no code of a user.
-    Progress(&'a Progress<'a>),
-    /// Encoded before.
-    Json {
-        frame: Frame,
-        json: &'a [u8],
-        /// The amount, when it is a progress notification.
-        progress: Option<f64>,
-    },
 }
 
 impl Shared {
@@ -196,82 +180,6 @@ impl Shared {
             None
         };
         self.end(inner, CloseReason::Closed, reply)
-    }
-
-    /// Puts an item into the queue, or the waiter into the line when there is no room. Without a
-    /// waiter it is refused then.
-    pub(crate) fn send(
-        &self,
-        item: Item<'_>,
-        waiter: Option<(&mut Ticket, &Context<'_>)>,
-    ) -> Poll<Result<Sent, SendError>> {
-        let mut stale = None;
-        let mut inner = self.lock();
-        let (frame, progress) = match item {
-            Item::Progress(progress) => (Frame::Progress, Some(progress.progress)),
-            Item::Json {
-                frame, progress, ..
-            } => (frame, progress.map(ProgressNumber::from)),
-        };
-        if let Err(refusal) = inner.state.admit(frame) {
-            return Poll::Ready(Err(refusal.into()));
-        }
-        let token = self.info.meta.progress_token();
-        if progress.is_some() && token.is_none() {
-            return Poll::Ready(Err(SendError::NO_PROGRESS_TOKEN));
-        }
-        if let (Some(now), Some(last)) = (progress, inner.progress)
-            && !now.is_more_than(last)
-        {
-            return Poll::Ready(Ok(Sent::Done));
-        }
-
-        let limit = self.info.buffer_limit;
-        let queued = match &waiter {
-            Some((ticket, _)) => inner.waiters.goes_first(ticket),
-            None => inner.waiters.goes_first(&Ticket::default()),
-        } && inner.outgoing.append(limit, |out| match (item, token) {
-            (Item::Progress(progress), Some(token)) => progress.append_event(out, token),
-            (Item::Progress(_), None) => {}
-            (Item::Json { json, .. }, _) => sse::append_event(out, json),
-        });
-        if !queued {
-            let Some((ticket, cx)) = waiter else {
-                return Poll::Ready(Err(SendError::FULL));
-            };
-            stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
-            drop(inner);
-            drop(stale);
-            return Poll::Pending;
-        }
-        inner.progress = progress.or(inner.progress);
-        inner.state.accepted(frame);
-        let next = if let Some((ticket, _)) = waiter {
-            stale = inner.waiters.leave(ticket);
-            inner.waiters.next_for_room()
-        } else {
-            None
-        };
-        let sent = inner.budget_spent();
-        let poller = inner.wake_poller();
-        drop(inner);
-        drop(stale);
-        poller.into_iter().chain(next).for_each(Waker::wake);
-        Poll::Ready(Ok(sent))
-    }
-
-    /// Whether a frame of this kind may be sent now, before it is encoded.
-    pub(crate) fn admit(&self, frame: Frame) -> Result<(), SendError> {
-        Ok(self.lock().state.admit(frame)?)
-    }
-
-    /// As [`admit`](Self::admit), for what goes through `send_notification`.
-    pub(crate) fn admit_notification(&self, frame: Frame) -> Result<(), SendError> {
-        let inner = self.lock();
-        inner.state.admit(frame)?;
-        // Progress and log records end in silence for a client that takes only JSON; whoever sends
-        // them as notifications is told.
-        Ok(inner.state.admit_stream()?)
     }
 
     pub(crate) fn start_stream(&self) -> Result<(), SendError> {

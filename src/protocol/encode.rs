@@ -63,32 +63,32 @@ pub(crate) fn put_string(out: &mut impl BufMut, string: &str) {
 
 /// Appends a valid JSON text. Line ends, which are white space there, become spaces.
 pub(crate) fn put_json(out: &mut impl BufMut, json: &str) {
-    json_pieces(json, |piece| out.put_slice(piece));
-}
-
-/// The pieces of a valid JSON text, as [`put_json`] appends them.
-pub(crate) fn json_pieces(json: &str, mut put: impl FnMut(&[u8])) {
     let mut rest = json;
     while let Some(at) = memchr::memchr2(b'\n', b'\r', rest.as_bytes()) {
-        pieces(&rest[..at], &mut put);
-        put(b" ");
+        put_escaped(out, &rest[..at]);
+        out.put_u8(b' ');
         rest = &rest[at + 1..];
     }
-    pieces(rest, put);
+    put_escaped(out, rest);
 }
 
-/// The pieces of what stands in a JSON string, with the separators as escapes.
-pub(crate) fn pieces(text: &str, mut put: impl FnMut(&[u8])) {
+/// Appends a text that has no line ends, with the separators as escapes.
+fn put_escaped(out: &mut impl BufMut, text: &str) {
     let bytes = text.as_bytes();
     let mut copied = 0;
     for at in memchr::memchr2_iter(0xc2, 0xe2, bytes) {
         if let Some((escape, length)) = separator(&bytes[at..]) {
-            put(&bytes[copied..at]);
-            put(escape);
+            out.put_slice(&bytes[copied..at]);
+            out.put_slice(escape);
             copied = at + length;
         }
     }
-    put(&bytes[copied..]);
+    out.put_slice(&bytes[copied..]);
+}
+
+/// Whether a valid JSON text is what [`put_json`] would make of it.
+pub(crate) fn is_wire_form(json: &[u8]) -> bool {
+    memchr::memchr2(b'\n', b'\r', json).is_none() && !has_separator(json)
 }
 
 /// Appends a decimal integer.
@@ -97,8 +97,7 @@ pub(crate) fn put_integer(out: &mut impl BufMut, integer: i64) {
 }
 
 /// Whether the text holds U+0085, U+2028 or U+2029.
-pub(crate) fn has_separator(text: &str) -> bool {
-    let bytes = text.as_bytes();
+pub(crate) fn has_separator(bytes: &[u8]) -> bool {
     memchr::memchr2_iter(0xc2, 0xe2, bytes).any(|at| separator(&bytes[at..]).is_some())
 }
 

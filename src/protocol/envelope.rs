@@ -144,24 +144,27 @@ impl Envelope {
     ) -> Option<Cow<'a, str>> {
         let fields = &mut self.fields;
         let known = [
-            (self.jsonrpc, "jsonrpc"),
-            (self.id, "id"),
-            (self.method, "method"),
-            (self.params, "params"),
-            (self.meta, "params._meta"),
-            (fields.progress_token, "progressToken"),
+            (self.jsonrpc.twice, "jsonrpc"),
+            (self.id.twice, "id"),
+            (self.method.twice, "method"),
+            (self.params.twice, "params"),
+            (self.meta.twice, "params._meta"),
+            (fields.progress_token.twice, "progressToken"),
             (
-                fields.protocol_version,
+                fields.protocol_version.twice,
                 "io.modelcontextprotocol/protocolVersion",
             ),
-            (fields.client_info, "io.modelcontextprotocol/clientInfo"),
             (
-                fields.client_capabilities,
+                fields.client_info.twice,
+                "io.modelcontextprotocol/clientInfo",
+            ),
+            (
+                fields.client_capabilities.twice,
                 "io.modelcontextprotocol/clientCapabilities",
             ),
-            (fields.log_level, "io.modelcontextprotocol/logLevel"),
+            (fields.log_level.twice, "io.modelcontextprotocol/logLevel"),
         ];
-        if let Some((_, name)) = known.iter().find(|(slot, _)| slot.twice) {
+        if let Some((_, name)) = known.iter().find(|(twice, _)| *twice) {
             return Some(Cow::Borrowed(name));
         }
         match mirrored {

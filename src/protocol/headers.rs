@@ -45,12 +45,8 @@ pub(crate) fn single<'a>(
     name: &HeaderName,
 ) -> Result<Option<&'a str>, HeaderFault> {
     let mut values = headers.get_all(name).iter().map(|value| {
-        let value = value.as_bytes().trim_ascii();
-        let visible = |&byte: &u8| matches!(byte, b' '..=b'~' | b'\t');
-        std::str::from_utf8(value)
-            .ok()
-            .filter(|value| value.as_bytes().iter().all(visible))
-            .ok_or(HeaderFault::NotVisible)
+        let value = value.to_str().map_err(|_| HeaderFault::NotVisible)?;
+        Ok(value.trim_matches([' ', '\t']))
     });
     let Some(first) = values.next().transpose()? else {
         return Ok(None);

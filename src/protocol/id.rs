@@ -47,7 +47,7 @@ impl Repr {
         match value.kind {
             Kind::String => {
                 let string = value.as_text()?;
-                if !string.escaped && !has_separator(json) {
+                if !string.escaped && !has_separator(json.as_bytes()) {
                     return Some(Repr::Json(json.into()));
                 }
                 Some(match string.decode(text) {

@@ -5,7 +5,10 @@ use std::cmp::Ordering;
 
 use bytes::{BufMut, BytesMut};
 
-use super::{encode, id::ProgressToken, sse};
+use super::{encode, id::ProgressToken};
+
+/// How each progress event begins.
+const HEAD: &[u8] = b"event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":";
 
 /// How far a request has come: an amount, the total where it is known, and a text for people.
 ///
@@ -52,10 +55,7 @@ impl<'a> Progress<'a> {
     /// Appends the notification as one event. Runs no user code.
     pub(crate) fn append_event(&self, out: &mut BytesMut, token: &ProgressToken) {
         out.reserve(192);
-        out.put_slice(sse::EVENT);
-        out.put_slice(
-            br#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"#,
-        );
+        out.put_slice(HEAD);
         token.write_json(out);
         out.put_slice(br#","progress":"#);
         self.progress.append(out);
@@ -67,8 +67,7 @@ impl<'a> Progress<'a> {
             out.put_slice(br#","message":"#);
             encode::put_string(out, message);
         }
-        out.put_slice(b"}}");
-        out.put_slice(sse::END);
+        out.put_slice(b"}}\n\n");
     }
 }
 
@@ -105,8 +104,8 @@ pub struct ProgressNumber(Number);
 
 #[derive(Clone, Copy, Debug)]
 enum Number {
-    /// Every integer type fits.
-    Integer(i128),
+    Unsigned(u64),
+    Negative(i64),
     /// Apart from `Double`, so that 0.1 stays 0.1.
     Single(f32),
     Double(f64),
@@ -115,7 +114,7 @@ enum Number {
 impl ProgressNumber {
     fn is_finite(self) -> bool {
         match self.0 {
-            Number::Integer(_) => true,
+            Number::Unsigned(_) | Number::Negative(_) => true,
             Number::Single(n) => n.is_finite(),
             Number::Double(n) => n.is_finite(),
         }
@@ -124,7 +123,10 @@ impl ProgressNumber {
     /// Whether this is more than `last`. Two integers compare exactly, whatever their size.
     pub(crate) fn is_more_than(self, last: Self) -> bool {
         let order = match (self.0, last.0) {
-            (Number::Integer(a), Number::Integer(b)) => Some(a.cmp(&b)),
+            (Number::Unsigned(a), Number::Unsigned(b)) => Some(a.cmp(&b)),
+            (Number::Negative(a), Number::Negative(b)) => Some(a.cmp(&b)),
+            (Number::Unsigned(_), Number::Negative(_)) => Some(Ordering::Greater),
+            (Number::Negative(_), Number::Unsigned(_)) => Some(Ordering::Less),
             _ => self.as_f64().partial_cmp(&last.as_f64()),
         };
         order == Some(Ordering::Greater)
@@ -132,7 +134,8 @@ impl ProgressNumber {
 
     fn as_f64(self) -> f64 {
         match self.0 {
-            Number::Integer(n) => n as f64,
+            Number::Unsigned(n) => n as f64,
+            Number::Negative(n) => n as f64,
             Number::Single(n) => n.into(),
             Number::Double(n) => n,
         }
@@ -140,11 +143,12 @@ impl ProgressNumber {
 
     fn append(self, out: &mut BytesMut) {
         let written = match self.0 {
-            Number::Integer(n) => {
-                match u64::try_from(n) {
-                    Ok(n) => out.put_slice(itoa::Buffer::new().format(n).as_bytes()),
-                    Err(_) => out.put_slice(itoa::Buffer::new().format(n).as_bytes()),
-                }
+            Number::Unsigned(n) => {
+                out.put_slice(itoa::Buffer::new().format(n).as_bytes());
+                Ok(())
+            }
+            Number::Negative(n) => {
+                out.put_slice(itoa::Buffer::new().format(n).as_bytes());
                 Ok(())
             }
             Number::Single(n) => serde_json::to_writer(out.writer(), &n),
@@ -158,8 +162,11 @@ macro_rules! from_integers {
     ($($integer:ty)*) => {$(
         impl From<$integer> for ProgressNumber {
             fn from(n: $integer) -> Self {
-                // `usize` and `isize` have no `Into<i128>`, and none is wider than 64 bits.
-                Self(Number::Integer(n as i128))
+                // None is wider than 64 bits, and what is not negative fits into its unsigned twin.
+                Self(match u64::try_from(n) {
+                    Ok(n) => Number::Unsigned(n),
+                    Err(_) => Number::Negative(n as i64),
+                })
             }
         }
     )*};

@@ -3,11 +3,8 @@
 //! Readers in the field split lines on more than the standard's CR and LF, so the characters that
 //! any of them takes for a line end appear only as `\u` escapes; see [`encode`](super::encode).
 
-use std::io;
-
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
-use serde_json::ser::{Formatter, Serializer};
 
 use super::encode;
 
@@ -35,38 +32,14 @@ pub(crate) fn append_event(out: &mut BytesMut, json: &[u8]) {
 ///
 /// What the value's own `Serialize` reports; `out` then holds a part of it.
 pub(crate) fn encode(out: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Wire))
-}
-
-struct Wire;
-
-impl Formatter for Wire {
-    fn write_string_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        out: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        written(|put| encode::pieces(fragment, |piece| put(out.write_all(piece))))
+    let start = out.len();
+    serde_json::to_writer(&mut *out, value)?;
+    if !encode::is_wire_form(&out[start..]) {
+        let json = String::from_utf8_lossy(&out[start..]).into_owned();
+        out.truncate(start);
+        encode::put_json(out, &json);
     }
-
-    fn write_raw_fragment<W: ?Sized + io::Write>(
-        &mut self,
-        out: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        written(|put| encode::json_pieces(fragment, |piece| put(out.write_all(piece))))
-    }
-}
-
-/// The first failure of several writes.
-fn written(write: impl FnOnce(&mut dyn FnMut(io::Result<()>))) -> io::Result<()> {
-    let mut all = Ok(());
-    write(&mut |one| {
-        if all.is_ok() {
-            all = one;
-        }
-    });
-    all
+    Ok(())
 }
 
 #[cfg(test)]

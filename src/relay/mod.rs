@@ -1,7 +1,7 @@
 //! Changes for the other nodes of a server.
 //!
 //! Clients' streams end on any replica, so a change on one must reach all. A relay carries it over
-//! an engine that is there anyway. [`RedisRelay`] does so over Redis, with the feature `redis`:
+//! an engine that is there anyway. `RedisRelay` does so over Redis, with the feature `redis`:
 //!
 //! ```
 //! # #[cfg(feature = "redis")]
@@ -54,7 +54,10 @@
 //!             outbox.receive(bus.next().await?.as_bytes(), subscriptions);
 //!         }
 //!     };
-//!     tokio::try_join!(send, receive).map(|((), ())| ())
+//!     tokio::select! {
+//!         lost = send => lost,
+//!         lost = receive => lost,
+//!     }
 //! }
 //! ```
 //!

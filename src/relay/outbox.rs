@@ -25,7 +25,7 @@ const MESSAGE_BYTES: usize = 4 * 1024;
 /// "anything may have changed": every subscriber of the other nodes is then told each thing that it
 /// subscribed to. So the memory of a node that is cut off is bounded, and nothing is lost.
 ///
-/// See the [module](self) for how to build a relay with it.
+/// See the [module](crate::relay) for how to build a relay with it.
 #[derive(Clone)]
 pub struct Outbox {
     /// Names this node to itself.

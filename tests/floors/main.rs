@@ -34,7 +34,7 @@ const FLOORS: &[(u32, &[&str])] = &[
     ),
     (5, &["future", "head", "running"]),
     (6, &["layer", "service"]),
-    (7, &["axum", "bridge", "cors", "extract", "relay"]),
+    (7, &["axum", "bridge", "cors", "extract", "guide", "relay"]),
 ];
 
 /// Imports within a floor: from a module, of others. They never lead in a circle.
@@ -42,6 +42,7 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     ("last_event", &["driver"]),
     ("stream", &["driver", "keep_alive", "last_event"]),
     ("body", &["driver", "stream"]),
+    ("reply", &["channel"]),
     ("config", &["shutdown"]),
     ("subscriptions", &["shutdown"]),
     ("running", &["head"]),

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -14,6 +15,9 @@ use tower::{Service, ServiceExt, service_fn};
 use super::{schema, sse};
 
 pub(crate) const VERSION: &str = "2026-07-28";
+/// No response that is read to its end takes longer, be it by a clock that is paused. Keep-alives
+/// would make one that never ends go on for ever.
+const LONGEST: Duration = Duration::from_secs(600);
 const PREFIX: &str = "io.modelcontextprotocol/";
 
 /// A request to come, with everything that the protocol asks for.
@@ -124,7 +128,7 @@ impl Call {
         B::Error: std::fmt::Debug,
     {
         let response = service.oneshot(self.request()).await.unwrap();
-        Reply::read(response, self.message["method"].as_str()).await
+        Reply::read(response).await
     }
 }
 
@@ -139,13 +143,21 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) async fn read<B>(response: Response<B>, method: Option<&str>) -> Self
+    pub(crate) async fn read<B>(response: Response<B>) -> Self
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: std::fmt::Debug,
     {
         let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
+        let collected = body.collect();
+        // Some tests run without a runtime, which has no clock to wait by.
+        let body = if tokio::runtime::Handle::try_current().is_ok() {
+            let in_time = tokio::time::timeout(LONGEST, collected).await;
+            in_time.expect("a body that ends")
+        } else {
+            collected.await
+        };
+        let body = body.unwrap().to_bytes();
         let content_type = parts.headers.get("content-type");
         let messages = match content_type.map(|value| value.to_str().unwrap()) {
             Some("application/json") => vec![serde_json::from_slice(&body).unwrap()],
@@ -156,7 +168,6 @@ impl Reply {
             schema::validate_server_message(message)
                 .unwrap_or_else(|error| panic!("{error}: {message}"));
         }
-        let _ = method;
         Self {
             status: parts.status,
             headers: parts.headers,
@@ -198,10 +209,12 @@ pub(crate) fn messages_of(stream: &[u8]) -> Vec<Value> {
         .collect()
 }
 
+/// A handler behind the layer.
+pub(crate) type Served =
+    McpChannelService<BoxCloneSyncService<Request<RequestBody>, Response<Full<Bytes>>, Infallible>>;
+
 /// A handler behind the layer with its defaults.
-pub(crate) fn served<H, F, R>(
-    handler: H,
-) -> McpChannelService<BoxCloneSyncService<Request<RequestBody>, Response<Full<Bytes>>, Infallible>>
+pub(crate) fn served<H, F, R>(handler: H) -> Served
 where
     H: Fn(mcp_channel::Channel, mcp_channel::Message) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = R> + Send + 'static,
@@ -211,10 +224,7 @@ where
 }
 
 /// A handler behind this layer.
-pub(crate) fn served_by<H, F, R>(
-    layer: McpChannelLayer,
-    handler: H,
-) -> McpChannelService<BoxCloneSyncService<Request<RequestBody>, Response<Full<Bytes>>, Infallible>>
+pub(crate) fn served_by<H, F, R>(layer: McpChannelLayer, handler: H) -> Served
 where
     H: Fn(mcp_channel::Channel, mcp_channel::Message) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = R> + Send + 'static,

@@ -28,7 +28,9 @@ pub fn count(server: &Server, call: Call, few: usize, many: usize) -> Result<Cou
 }
 
 fn run(binary: &Path, call: Call, times: usize) -> Result<(f64, f64), Error> {
-    let file = workspace().join("target").join(format!("callgrind.{}", std::process::id()));
+    let target = workspace().join("target");
+    std::fs::create_dir_all(&target)?;
+    let file = target.join(format!("callgrind.{}", std::process::id()));
     let mut command = Command::new("valgrind");
     command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", file.display())).arg(binary);
     command.arg("count").arg(serde_json::to_string(&call)?).arg(times.to_string());

@@ -40,9 +40,11 @@ pub async fn exchanges(server: &Running, call: Call, connections: usize, time: D
     let request: std::sync::Arc<[u8]> = server.measured(call).into();
     let mut open = Vec::new();
     for _ in 0..connections {
-        open.push(Connection::open(server.port).await?);
+        let mut connection = Connection::open(server.port).await?;
+        // A connection's first exchange is not measured.
+        connection.exchange(&request).await?;
+        open.push(connection);
     }
-    let warm = Instant::now() + time / 10;
     let cpu = server.cpu_ns()?;
     let begun = Instant::now();
     let end = begun + time;
@@ -50,9 +52,10 @@ pub async fn exchanges(server: &Running, call: Call, connections: usize, time: D
     for mut connection in open {
         let request = request.clone();
         tasks.spawn(async move {
-            let (mut times, mut exchanges) = (Vec::with_capacity(1 << 16), 0_u64);
+            let mut times = Vec::with_capacity(1 << 16);
             let mut start = Instant::now();
-            while start < end {
+            // At least one, however short the time is.
+            loop {
                 connection.send(&request).await?;
                 let head = connection.head().await?;
                 let mut got = 0;
@@ -61,29 +64,26 @@ pub async fn exchanges(server: &Running, call: Call, connections: usize, time: D
                     return Err::<_, Error>(format!("{call:?}: status {}, {got} bytes instead of {length}", head.status).into());
                 }
                 let now = Instant::now();
-                exchanges += 1;
-                if start >= warm {
-                    times.push((now - start).as_nanos() as u64);
+                times.push((now - start).as_nanos() as u64);
+                if now >= end {
+                    return Ok(times);
                 }
                 start = now;
             }
-            Ok((times, exchanges))
         });
     }
-    let (mut times, mut exchanges) = (Vec::new(), 0);
+    let mut times = Vec::new();
     while let Some(task) = tasks.join_next().await {
-        let (more, count) = task??;
-        times.extend(more);
-        exchanges += count;
+        times.extend(task??);
     }
     let took = begun.elapsed();
     let cpu = server.cpu_ns()? - cpu;
     times.sort_unstable();
     Ok(Load {
-        per_second: exchanges as f64 / took.as_secs_f64(),
+        per_second: times.len() as f64 / took.as_secs_f64(),
         p50_us: percentile(&times, 50.0)? / 1e3,
         p99_us: percentile(&times, 99.0)? / 1e3,
-        cpu_ns: cpu as f64 / exchanges as f64,
+        cpu_ns: cpu as f64 / times.len() as f64,
     })
 }
 

@@ -175,6 +175,7 @@ fn write(options: &Options, table: &Table, machine: &str) -> Result<(), Error> {
     let markdown = format!("{machine}\n\n{}\n{}", table.markdown(), targets::markdown(table));
     println!("{markdown}");
     let place = if options.quick || options.servers.len() < SERVERS.len() { workspace().join("target") } else { workspace().join("..") };
+    std::fs::create_dir_all(&place)?;
     let bars = |id: &str, scale: f64| {
         let bars = table.servers.iter().filter_map(|server| Some((*server, table.value(id, server)? / scale)));
         bars.collect::<Vec<_>>()

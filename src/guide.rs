@@ -1,0 +1,27 @@
+//! Guides: what to know before a handler meets the world.
+//!
+//! Their code is compiled with the crate's tests, and run where it ends by itself.
+
+#[doc = include_str!("../docs/blocking.md")]
+pub mod blocking {}
+
+#[doc = include_str!("../docs/back-pressure.md")]
+pub mod back_pressure {}
+
+#[doc = include_str!("../docs/disconnects.md")]
+pub mod disconnects {}
+
+#[doc = include_str!("../docs/proxy.md")]
+pub mod proxy {}
+
+#[doc = include_str!("../docs/deployment.md")]
+pub mod deployment {}
+
+#[doc = include_str!("../docs/without-axum.md")]
+pub mod without_axum {}
+
+#[doc = include_str!("../docs/testing.md")]
+pub mod testing {}
+
+#[doc = include_str!("../docs/protocol.md")]
+pub mod protocol {}
