@@ -81,13 +81,13 @@
 //!   clients that listen again find another one.
 
 mod change;
+mod deliver;
 mod filter;
 mod matching;
 mod options;
 mod registry;
 
 use std::fmt;
-use std::sync::Arc as StdArc;
 
 use bytes::Bytes;
 
@@ -97,7 +97,7 @@ pub use matching::ResourceMatch;
 pub use options::{Builder, Relay};
 
 use crate::channel::sync::{Arc, Mutex, lock};
-use crate::channel::{Channel, Shared, Slots};
+use crate::channel::{Channel, Slots};
 use crate::protocol::message::Message;
 use crate::protocol::notifications::SubscriptionsAcknowledged;
 use crate::protocol::rpc_error::RpcError;
@@ -105,7 +105,7 @@ use crate::reply::Deferred;
 use crate::shutdown::shutting_down;
 use change::KINDS;
 use options::Options;
-use registry::{Id, Key, Registry};
+use registry::{Id, Registry};
 
 /// The open subscriptions of a server.
 ///
@@ -130,15 +130,6 @@ pub(crate) struct Hub {
     /// The shared parts of the list notifications, which never change.
     lists: [Bytes; KINDS],
     registry: Mutex<Registry>,
-}
-
-/// One to be told that a resource changed.
-struct Target<'a> {
-    id: Id,
-    stream: Arc<Shared>,
-    key: Key,
-    /// What it subscribed to.
-    whole: &'a StdArc<str>,
 }
 
 /// Forgets a subscriber when its channel ends.
@@ -288,88 +279,6 @@ impl Subscriptions {
         let told = self.deliver(change);
         if let Some(relay) = &self.hub.options.relay {
             relay.publish(change);
-        }
-        told
-    }
-
-    /// Tells the subscribers of this node only: for what a relay brought from another.
-    pub fn deliver(&self, change: &Change) -> usize {
-        match change {
-            Change::Tools => self.deliver_list(0),
-            Change::Prompts => self.deliver_list(1),
-            Change::Resources => self.deliver_list(2),
-            Change::Resource(uri) => self.deliver_resource(uri),
-        }
-    }
-
-    /// Tells every subscriber of this node each thing that it subscribed to, once: for a relay that
-    /// may have missed something.
-    pub fn deliver_all(&self) {
-        for n in 0..KINDS {
-            self.deliver_list(n);
-        }
-        let uris: Vec<_> = lock(&self.hub.registry).uris().cloned().collect();
-        for uri in uris {
-            self.deliver_to(&uri, &[StdArc::clone(&uri)]);
-        }
-    }
-
-    fn deliver_list(&self, n: usize) -> usize {
-        // Streams are told after unlocking, so that joining and leaving do not wait for it.
-        let streams: Vec<_> = lock(&self.hub.registry)
-            .list(n)
-            .map(|channel| Arc::clone(channel.shared()))
-            .collect();
-        let shared = &self.hub.lists[n];
-        streams
-            .iter()
-            .filter(|stream| stream.put_keyed(n as Key, shared, None))
-            .count()
-    }
-
-    fn deliver_resource(&self, uri: &str) -> usize {
-        let subscribed = || lock(&self.hub.registry).uris().cloned().collect();
-        let concerned = self.hub.options.resource_match.concerned(uri, subscribed);
-        self.deliver_to(uri, &concerned)
-    }
-
-    /// Tells those that subscribed to any of `concerned` that `uri` changed, each of them once.
-    fn deliver_to(&self, uri: &str, concerned: &[StdArc<str>]) -> usize {
-        let mut targets = Vec::new();
-        {
-            let registry = lock(&self.hub.registry);
-            for whole in concerned {
-                targets.extend(registry.resource(whole).map(|(id, channel, key)| Target {
-                    id,
-                    stream: Arc::clone(channel.shared()),
-                    key,
-                    whole,
-                }));
-            }
-        }
-        if concerned.len() > 1 {
-            // Stable: of several, the first of `concerned` is what a subscriber is told under.
-            targets.sort_by_key(|target| target.id);
-            targets.dedup_by_key(|target| target.id);
-            // Each general form is encoded once.
-            targets.sort_by(|a, b| a.whole.cmp(b.whole));
-        }
-
-        let shared = Change::Resource(uri.to_owned()).shared();
-        let mut told = 0;
-        let mut general: Option<(&str, Bytes)> = None;
-        for target in &targets {
-            // Two updates of different parts merge into one of what was subscribed to.
-            if self.hub.options.resource_match.is_inexact()
-                && general
-                    .as_ref()
-                    .is_none_or(|(of, _)| **of != **target.whole)
-            {
-                let change = Change::Resource((**target.whole).to_owned());
-                general = Some((target.whole, change.shared()));
-            }
-            let general = general.as_ref().map(|(_, shared)| shared);
-            told += usize::from(target.stream.put_keyed(target.key, &shared, general));
         }
         told
     }
