@@ -186,6 +186,30 @@ fn what_is_published_while_a_listener_is_accepted_waits_for_the_acknowledgement(
 }
 
 #[test]
+fn a_reader_sees_nothing_before_the_acknowledgement() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let (subscriptions, message) = listen();
+        let (_, channel, outlet) = request(true, 4096);
+        let publisher = subscriptions.clone();
+        let publish = thread::spawn(move || publisher.tools_list_changed());
+        let hub = subscriptions.clone();
+        let accept = thread::spawn(move || hub.accept(channel, &message).is_ok());
+        // Reads all the while, as a body does whose handler left the channel to a task.
+        let first = block_on(next(&outlet)).expect("an open stream");
+        let first = String::from_utf8_lossy(&first);
+        assert!(first.contains("acknowledged"), "{first}");
+        assert!(accept.join().expect("no panic"));
+        outlet.handler_returned(true);
+        let told = publish.join().expect("no panic");
+        subscriptions.close_all();
+        let rest = block_on(all(&outlet));
+        assert_eq!(rest.matches("list_changed").count(), told, "{rest}");
+    });
+}
+
+#[test]
 fn what_is_published_once_a_listener_is_accepted_is_never_missed() {
     loom::model(|| {
         let (subscriptions, message) = listen();
