@@ -32,6 +32,8 @@ mod shutdown;
 mod state;
 mod stream;
 pub mod subscriptions;
+#[cfg(feature = "task")]
+mod task;
 mod trace;
 
 pub use body::ResponseBody;
@@ -55,6 +57,8 @@ pub use reply::{Deferred, Reply};
 pub use request_body::RequestBody;
 pub use service::McpChannelService;
 pub use shutdown::Shutdown;
+#[cfg(feature = "task")]
+pub use task::{TaskFuture, TaskLayer, TaskService};
 
 /// Notifications: as types, and what the protocol asks of them.
 ///

@@ -130,7 +130,7 @@ impl<F> Running<F> {
                 match verdict {
                     Some(Verdict::Error(error)) if error.code() != codes::METHOD_NOT_FOUND => {
                         self.headers = headers;
-                        error
+                        refusing(error)
                     }
                     _ => return Ok(Decision::Accepted),
                 }
@@ -156,5 +156,16 @@ impl<F> Running<F> {
                 head::stream(Stream::new(self.driver, response, limit, keep_alive))
             }
         }
+    }
+}
+
+/// A notification that is not accepted is answered with an HTTP error status, whatever its code.
+fn refusing(error: RpcError) -> RpcError {
+    match error.status() {
+        status if !status.is_success() => error,
+        _ if error.code() == codes::INTERNAL_ERROR => {
+            error.with_status(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+        _ => error.with_status(StatusCode::BAD_REQUEST),
     }
 }

@@ -212,10 +212,10 @@ where
     spawn(response.into_body())
 }
 
-type Polled<B> = Poll<Option<Result<Frame<<B as Body>::Data>, <B as Body>::Error>>>;
+type Received<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
 
 /// Polls the body once, for the next frame of any kind.
-fn poll_frame<B: Body>(body: &mut Spawn<B>) -> Polled<B> {
+fn poll_frame<B: Body>(body: &mut Spawn<B>) -> Poll<Option<Received<B>>> {
     body.enter(|cx, body| body.poll_frame(cx))
 }
 

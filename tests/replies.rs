@@ -552,25 +552,28 @@ async fn a_notification_is_accepted_without_a_body() {
 }
 
 #[tokio::test]
-async fn a_notifications_error_has_no_id() {
+async fn a_notifications_error_has_no_id_and_an_error_status() {
     let service = served(|_, message: Message| async move {
-        assert!(message.method() != "notifications/panic");
-        RpcError::invalid_params("bad").with_status(StatusCode::BAD_REQUEST)
+        match message.method() {
+            "notifications/bad" => RpcError::invalid_params("bad"),
+            "notifications/ours" => RpcError::internal("ours"),
+            "notifications/busy" => {
+                RpcError::internal("busy").with_status(StatusCode::SERVICE_UNAVAILABLE)
+            }
+            _ => panic!("secret"),
+        }
     });
-    let reply = Call::notification("notifications/bad")
-        .send(service.clone())
-        .await;
-    assert_eq!(reply.status, 400);
-    assert_eq!(
-        *reply.json(),
-        json!({"jsonrpc": "2.0", "error": {"code": -32602, "message": "bad"}})
-    );
-    let reply = Call::notification("notifications/panic")
-        .send(service)
-        .await;
-    assert_eq!(reply.status, 500);
-    assert_eq!(reply.json()["error"]["code"], -32603);
-    assert_eq!(reply.json().get("id"), None);
+    for (method, status, code) in [
+        ("notifications/bad", 400, -32602),
+        ("notifications/ours", 500, -32603),
+        ("notifications/busy", 503, -32603),
+        ("notifications/panic", 500, -32603),
+    ] {
+        let reply = Call::notification(method).send(service.clone()).await;
+        assert_eq!(reply.status, status, "{method}");
+        assert_eq!(reply.json()["error"]["code"], code, "{method}");
+        assert_eq!(reply.json().get("id"), None);
+    }
 }
 
 #[tokio::test]

@@ -34,7 +34,12 @@ const FLOORS: &[(u32, &[&str])] = &[
     ),
     (5, &["future", "head", "running"]),
     (6, &["layer", "service"]),
-    (7, &["axum", "bridge", "cors", "extract", "guide", "relay"]),
+    (
+        7,
+        &[
+            "axum", "bridge", "cors", "extract", "guide", "relay", "task",
+        ],
+    ),
 ];
 
 /// Imports within a floor: from a module, of others. They never lead in a circle.

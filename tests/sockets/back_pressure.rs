@@ -100,8 +100,11 @@ async fn a_task_can_give_up_on_a_client_that_does_not_read() {
             tokio::spawn(async move {
                 let note = json!({"method": "notifications/x", "params": {"pad": "x".repeat(PAD)}});
                 let patience = Duration::from_millis(200);
+                let mut bytes = 0;
                 while let Ok(sent) = timeout(patience, channel.send_notification(&note)).await {
                     sent.expect("a client");
+                    bytes += PAD;
+                    assert!(bytes < 1024 * 1024, "{bytes} bytes wait unread");
                 }
                 let full = channel.try_send_notification(&note).expect_err("no room");
                 channel.close().expect("an open channel");

@@ -297,12 +297,23 @@ impl Client {
 
 /// A client of each version of HTTP at each server. The servers live as long as what they come with.
 pub(crate) async fn each_way(endpoint: Endpoint) -> Vec<(String, Server, Client)> {
+    each_way_on(&tokio::runtime::Handle::current(), endpoint).await
+}
+
+/// [`each_way`], with the servers on a runtime of their own.
+pub(crate) async fn each_way_on(
+    servers: &tokio::runtime::Handle,
+    endpoint: Endpoint,
+) -> Vec<(String, Server, Client)> {
     let mut ways = Vec::new();
     for server in ["hyper", "axum"] {
         for version in ["HTTP/1.1", "HTTP/2"] {
-            let running = match server {
-                "hyper" => net::hyper(endpoint.clone()),
-                _ => net::axum(endpoint.clone()),
+            let running = {
+                let _on = servers.enter();
+                match server {
+                    "hyper" => net::hyper(endpoint.clone()),
+                    _ => net::axum(endpoint.clone()),
+                }
             };
             let stream = running.connect().await;
             let client = match version {

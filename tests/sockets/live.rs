@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use mcp_channel::{Channel, McpChannelLayer, Reply};
 use serde_json::json;
+use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::client::each_way;
-use crate::net::soon;
+use crate::client::{each_way, each_way_on};
+use crate::net::{Endpoint, soon};
 use crate::support::request::{Call, served, served_by};
 
 /// Each frame is sent only when the client has the one before it.
@@ -55,24 +56,38 @@ fn compute(seen: &AtomicU64, until: u64) {
 }
 
 /// Calls a tool that reports five steps to a client that says which it has seen.
-async fn is_seen(endpoint: crate::net::Endpoint, seen: &AtomicU64) {
-    for (way, _server, mut client) in each_way(endpoint).await {
-        seen.store(0, Ordering::SeqCst);
-        let mut messages = client.stream(&Call::tool("x").token(1)).await;
-        for step in 1..=5 {
-            let message = messages.next().await.expect("a frame");
-            assert_eq!(message["params"]["progress"], step, "{way}: {message}");
-            seen.store(step, Ordering::SeqCst);
+///
+/// The client has a runtime of its own: a thread that computes may be the one that looks after its
+/// runtime's sockets, and the client is to see what was sent all the same.
+fn is_seen(endpoint: Endpoint, seen: &AtomicU64) {
+    let servers = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let clients = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    clients.block_on(async {
+        for (way, _server, mut client) in each_way_on(servers.handle(), endpoint).await {
+            seen.store(0, Ordering::SeqCst);
+            let mut messages = client.stream(&Call::tool("x").token(1)).await;
+            for step in 1..=5 {
+                let message = messages.next().await.expect("a frame");
+                assert_eq!(message["params"]["progress"], step, "{way}: {message}");
+                seen.store(step, Ordering::SeqCst);
+            }
+            let result = messages.next().await.expect("a result");
+            assert!(result["result"].is_object(), "{way}: {result}");
         }
-        let result = messages.next().await.expect("a result");
-        assert!(result["result"].is_object(), "{way}: {result}");
-    }
+    });
 }
 
 /// It never waits for anything, and sends at the end of each step. The next step goes on until the
 /// client has the frame.
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_handler_that_computes_between_sends_is_seen_working() {
+#[test]
+fn a_handler_that_computes_between_sends_is_seen_working() {
     let seen = Arc::new(AtomicU64::new(0));
     let handlers = Arc::clone(&seen);
     let endpoint = served(move |channel: Channel, _| {
@@ -85,11 +100,11 @@ async fn a_handler_that_computes_between_sends_is_seen_working() {
             Reply::result(json!({"content": []}))
         }
     });
-    is_seen(endpoint, &seen).await;
+    is_seen(endpoint, &seen);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn what_was_flushed_is_seen_before_the_handler_goes_on() {
+#[test]
+fn what_was_flushed_is_seen_before_the_handler_goes_on() {
     let seen = Arc::new(AtomicU64::new(0));
     let handlers = Arc::clone(&seen);
     let endpoint = served(move |channel: Channel, _| {
@@ -103,12 +118,12 @@ async fn what_was_flushed_is_seen_before_the_handler_goes_on() {
             Reply::result(json!({"content": []}))
         }
     });
-    is_seen(endpoint, &seen).await;
+    is_seen(endpoint, &seen);
 }
 
 /// A thread that knows no runtime may hold a channel.
-#[tokio::test]
-async fn a_plain_thread_is_seen_working() {
+#[test]
+fn a_plain_thread_is_seen_working() {
     let seen = Arc::new(AtomicU64::new(0));
     let handlers = Arc::clone(&seen);
     let endpoint = served(move |channel: Channel, _| {
@@ -126,7 +141,7 @@ async fn a_plain_thread_is_seen_working() {
             mcp_channel::Deferred
         }
     });
-    is_seen(endpoint, &seen).await;
+    is_seen(endpoint, &seen);
 }
 
 /// Nothing is sent at all, and the client still learns that the server works.

@@ -1,7 +1,6 @@
 //! Panics, and what observers see of a response.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::*;
 use mcp_channel::McpChannelLayer;
@@ -47,11 +46,11 @@ async fn catch_panic_inside_makes_a_response_that_passes_until_a_stream_is_open(
 
 // Trace
 
-/// What an observer saw.
+/// What an observer saw, in its order.
 #[derive(Clone, Debug, Default)]
-struct Seen(Arc<[AtomicUsize; 5]>);
+struct Seen(Arc<Mutex<Vec<What>>>);
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Request,
     Response,
@@ -60,14 +59,16 @@ enum What {
     Failure,
 }
 
+use What::{Chunk, End, Failure};
+
 impl Seen {
     fn add(&self, what: What) {
-        self.0[what as usize].fetch_add(1, Ordering::SeqCst);
+        self.0.lock().unwrap().push(what);
     }
 
-    /// How often since the last call: requests, responses, chunks, ends, failures.
-    fn take(&self) -> [usize; 5] {
-        std::array::from_fn(|n| self.0[n].swap(0, Ordering::SeqCst))
+    /// What came since the last call.
+    fn take(&self) -> Vec<What> {
+        std::mem::take(&mut self.0.lock().unwrap())
     }
 }
 
@@ -91,7 +92,10 @@ async fn trace_outside_sees_each_frame_and_one_end() {
         .layer(McpChannelLayer::new())
         .service_fn(tool);
     streams(service.clone()).await;
-    assert_eq!(seen.take(), [1, 1, 3, 1, 0]);
+    assert_eq!(
+        seen.take(),
+        [What::Request, What::Response, Chunk, Chunk, Chunk, End]
+    );
 
     // A reply, and a rejection, which is no failure of the server.
     for call in [
@@ -99,17 +103,20 @@ async fn trace_outside_sees_each_frame_and_one_end() {
         Call::tool("plain").without_header("mcp-name"),
     ] {
         call.send(service.clone()).await;
-        assert_eq!(seen.take(), [1, 1, 1, 1, 0]);
+        assert_eq!(seen.take(), [What::Request, What::Response, Chunk, End]);
     }
     let reply = Call::tool("panic").send(service.clone()).await;
     assert_eq!(reply.status, 500);
-    assert_eq!(seen.take(), [1, 1, 1, 1, 1]);
+    assert_eq!(
+        seen.take(),
+        [What::Request, What::Response, Failure, Chunk, End]
+    );
 
     // A client that goes away sees no end.
     let call = Call::tool("hold-stream").token(1);
     let response = service.oneshot(call.request()).await.unwrap();
     drop(response);
-    assert_eq!(seen.take(), [1, 1, 0, 0, 0]);
+    assert_eq!(seen.take(), [What::Request, What::Response]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,17 +128,17 @@ async fn trace_inside_sees_the_handler() {
         .service_fn(tool);
     streams(service.clone()).await;
     // Its response is dropped unread: the reply went through the channel.
-    assert_eq!(seen.take(), [1, 1, 0, 0, 0]);
+    assert_eq!(seen.take(), [What::Request, What::Response]);
 
     Call::tool("untouched").send(service.clone()).await;
-    assert_eq!(seen.take(), [1, 1, 1, 1, 0]);
+    assert_eq!(seen.take(), [What::Request, What::Response, Chunk, End]);
 
     // A rejected request never comes here.
     Call::tool("plain")
         .without_header("mcp-name")
         .send(service)
         .await;
-    assert_eq!(seen.take(), [0; 5]);
+    assert_eq!(seen.take(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,5 +152,5 @@ async fn an_error_that_goes_up_is_a_failure_to_an_observer_outside() {
         });
     let error = service.oneshot(Call::tool("x").request()).await.err();
     assert_eq!(error.unwrap().to_string(), "mine");
-    assert_eq!(seen.take(), [1, 0, 0, 0, 1]);
+    assert_eq!(seen.take(), [What::Request, Failure]);
 }
