@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The contestants of the fan-out take turns, and the median of their rounds is shown. Without
-//! `--bench` each thing is done once, to see that it works.
+//! `--bench` each thing is done once, to see that it works. `fan-out`, `idle`, `accept` or `publish`
+//! behind `--` does that part alone.
 
 use std::alloc::System;
 use std::convert::Infallible;
@@ -236,7 +237,7 @@ impl Rounds {
         let [low, median, high] =
             [1, 5, 9].map(|n| self.nanoseconds[self.nanoseconds.len() * n / 10]);
         println!(
-            "{name:<34} {median:>8.0} ns a stream ({low:.0}–{high:.0}), {:.4} allocations a stream",
+            "{name:<34} {median:>8.0} ns a stream ({low:.0}–{high:.0}), {:.2} allocations",
             self.allocations as f64 / streams as f64
         );
     }
@@ -327,27 +328,21 @@ fn accept_and_forget(open: usize, times: usize) {
     let subscriptions = Subscriptions::new();
     let filter = r#"{"toolsListChanged":true,"resourceSubscriptions":["file:///a"]}"#;
     let message = Message::parse(message(1, filter)).expect("a message");
-    let mut outlets: Vec<_> = (0..open)
-        .map(|_| accept(&subscriptions, &message))
-        .collect();
-    let mut more = Vec::with_capacity(times);
-    let begun = Instant::now();
-    more.extend((0..times).map(|_| accept(&subscriptions, &message)));
-    let accepted = begun.elapsed();
-    // Those that leave are spread over all, so that others take their places.
-    outlets.append(&mut more);
-    let step = outlets.len() / times;
-    let leaving: Vec<_> = (0..times)
-        .map(|n| outlets.swap_remove(n * (step - 1)))
-        .collect();
-    let begun = Instant::now();
-    drop(leaving);
-    let forgotten = begun.elapsed();
-    println!(
-        "{open:>7} open: accepted in {:>6.0} ns, forgotten in {:>6.0} ns",
-        accepted.as_nanos() as f64 / times as f64,
-        forgotten.as_nanos() as f64 / times as f64,
-    );
+    let take = || accept(&subscriptions, &message);
+    let mut outlets: Vec<_> = (0..open).map(|_| take()).collect();
+    let [mut accepted, mut forgotten] = [(); 2].map(|()| Rounds::default());
+    for _ in 0..11 {
+        let mut more = Vec::with_capacity(times);
+        accepted.add(times, || more.extend((0..times).map(|_| take())));
+        // Those that leave are spread over all, so that others take their places.
+        outlets.append(&mut more);
+        let step = outlets.len() / times;
+        let leave = (0..times).map(|n| outlets.swap_remove(n * (step - 1)));
+        let leaving: Vec<_> = leave.collect();
+        forgotten.add(times, || drop(leaving));
+    }
+    accepted.show(&format!("beside {open}: accepted in"), times);
+    forgotten.show(&format!("beside {open}: forgotten in"), times);
     assert_eq!(subscriptions.len(), open);
 }
 
@@ -372,27 +367,41 @@ fn publish_beside(others: usize, times: usize) {
     rounds.show(&format!("beside {others} of other URIs"), 1);
 }
 
-async fn all(measure: bool) {
+async fn all(measure: bool, only: Option<&str>) {
     let of = |full: usize, smoke: usize| if measure { full } else { smoke };
-    fan_out(of(10_000, 100), of(101, 1)).await;
-    idle(of(10_000, 100)).await;
-    println!("\ntaking and forgetting one subscriber");
-    for open in [100, 1_000, 10_000, of(100_000, 10_000)] {
-        accept_and_forget(open, of(100, 10));
+    let wanted = |part: &str| only.is_none_or(|only| part.contains(only));
+    if wanted("fan-out") {
+        fan_out(of(10_000, 100), of(201, 1)).await;
     }
-    println!("\npublishing to the one subscriber of a URI");
-    for others in [0, of(10_000, 100)] {
-        publish_beside(others, of(1_001, 1));
+    if wanted("idle") {
+        idle(of(10_000, 100)).await;
+    }
+    if wanted("accept") {
+        println!("\ntaking and forgetting one subscriber");
+        for open in [100, 1_000, 10_000, of(100_000, 10_000)] {
+            accept_and_forget(open, of(100, 10));
+        }
+    }
+    if wanted("publish") {
+        println!("\npublishing to the one subscriber of a URI");
+        for others in [0, of(10_000, 100)] {
+            publish_beside(others, of(1_001, 1));
+        }
     }
 }
 
 fn main() {
-    let measure = std::env::args().any(|argument| argument == "--bench");
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let measure = arguments.iter().any(|argument| argument == "--bench");
+    let only = arguments
+        .into_iter()
+        .find(|argument| !argument.starts_with('-'));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a runtime");
     // One long poll is what is measured, so nothing has to give way in it.
-    let all: Pin<Box<dyn Future<Output = ()>>> = Box::pin(all(measure));
+    let all: Pin<Box<dyn Future<Output = ()>>> =
+        Box::pin(async move { all(measure, only.as_deref()).await });
     runtime.block_on(tokio::task::unconstrained(all));
 }

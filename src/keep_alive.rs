@@ -3,14 +3,18 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
 /// A timer that exists only once it was waited for.
 #[derive(Debug, Default)]
-pub(crate) struct Timer(Option<Pin<Box<Sleep>>>);
+pub(crate) struct Timer {
+    sleep: Option<Pin<Box<Sleep>>>,
+    /// Whom it wakes when it fires.
+    asked: Option<Waker>,
+}
 
 impl Timer {
     /// Resolves at the time that `deadline` gives when the timer is first polled.
@@ -19,14 +23,28 @@ impl Timer {
         cx: &mut Context<'_>,
         deadline: impl FnOnce() -> Instant,
     ) -> Poll<()> {
-        self.0
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline())))
-            .as_mut()
-            .poll(cx)
+        let sleep = self
+            .sleep
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline())));
+        let knows = |asked: &Waker| asked.will_wake(cx.waker());
+        let known = self.asked.as_ref().is_some_and(knows);
+        // One that has not fired wakes whom it knows: asking it at each frame costs more than the
+        // frame.
+        if known && !sleep.is_elapsed() {
+            return Poll::Pending;
+        }
+        let fired = sleep.as_mut().poll(cx);
+        if fired.is_ready() {
+            self.asked = None;
+        } else if !known {
+            self.asked = Some(cx.waker().clone());
+        }
+        fired
     }
 
     fn reset(&mut self, deadline: Instant) {
-        if let Some(sleep) = &mut self.0 {
+        self.asked = None;
+        if let Some(sleep) = &mut self.sleep {
             sleep.as_mut().reset(deadline);
         }
     }
@@ -34,12 +52,14 @@ impl Timer {
 
 /// Tells when a stream was quiet for an interval.
 ///
-/// A frame only notes the time. The timer looks at that note when it fires, and runs on for the
-/// rest.
+/// A frame only leaves a note, and the clock is read when nothing more is there to hand out. The
+/// timer looks at that time when it fires, and runs on for the rest.
 #[derive(Debug)]
 pub(crate) struct KeepAlive {
     interval: Option<Duration>,
     last: Instant,
+    /// Whether a frame was handed out after `last`.
+    noted: bool,
     timer: Timer,
 }
 
@@ -49,15 +69,14 @@ impl KeepAlive {
         Self {
             interval,
             last: Instant::now(),
+            noted: false,
             timer: Timer::default(),
         }
     }
 
     /// A frame was handed out.
     pub(crate) fn frame(&mut self) {
-        if self.interval.is_some() {
-            self.last = Instant::now();
-        }
+        self.noted = true;
     }
 
     /// Ready when a comment is due.
@@ -65,6 +84,9 @@ impl KeepAlive {
         let Some(interval) = self.interval else {
             return Poll::Pending;
         };
+        if std::mem::take(&mut self.noted) {
+            self.last = Instant::now();
+        }
         loop {
             let due = self.last + interval;
             ready!(self.timer.poll(cx, || due));

@@ -6,7 +6,6 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use bytes::Bytes;
 use http::StatusCode;
 use loom::future::block_on;
 use loom::thread;
@@ -34,9 +33,11 @@ fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Ou
 }
 
 /// What the body does once its handler has returned: looks for bytes, or waits to be woken.
-async fn next(outlet: &Outlet) -> Option<Bytes> {
+async fn next(outlet: &Outlet) -> Option<Vec<u8>> {
     poll_fn(|cx| match outlet.poll_bytes(cx.waker()) {
-        Step::Bytes { bytes, .. } => Poll::Ready(Some(bytes)),
+        Step::Bytes { bytes, rest, .. } => {
+            Poll::Ready(Some([bytes, rest.unwrap_or_default()].concat()))
+        }
         Step::Done => Poll::Ready(None),
         Step::Wait { .. } => Poll::Pending,
     })
@@ -181,6 +182,30 @@ fn what_is_published_while_a_listener_is_accepted_waits_for_the_acknowledgement(
         );
         assert!(text.ends_with("}\n\n") && text.contains(r#""result""#));
         assert!(subscriptions.is_empty());
+    });
+}
+
+#[test]
+fn a_reader_sees_nothing_before_the_acknowledgement() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let (subscriptions, message) = listen();
+        let (_, channel, outlet) = request(true, 4096);
+        let publisher = subscriptions.clone();
+        let publish = thread::spawn(move || publisher.tools_list_changed());
+        let hub = subscriptions.clone();
+        let accept = thread::spawn(move || hub.accept(channel, &message).is_ok());
+        // Reads all the while, as a body does whose handler left the channel to a task.
+        let first = block_on(next(&outlet)).expect("an open stream");
+        let first = String::from_utf8_lossy(&first);
+        assert!(first.contains("acknowledged"), "{first}");
+        assert!(accept.join().expect("no panic"));
+        outlet.handler_returned(true);
+        let told = publish.join().expect("no panic");
+        subscriptions.close_all();
+        let rest = block_on(all(&outlet));
+        assert_eq!(rest.matches("list_changed").count(), told, "{rest}");
     });
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Stream<F, B> {
     last: Option<Pin<Box<LastEvent<B>>>>,
     last_limit: u64,
     keep_alive: KeepAlive,
+    /// What follows at once on the bytes that were handed out.
+    rest: Option<Bytes>,
     /// Whether the handler was polled for bytes that were not handed out yet.
     fresh: bool,
     /// Whether to be pending once, so that the server writes what it has.
@@ -44,6 +46,7 @@ impl<F, B> Stream<F, B> {
             last: None,
             last_limit,
             keep_alive,
+            rest: None,
             fresh: true,
             flush: false,
             first: true,
@@ -72,6 +75,9 @@ impl<F, B> Stream<F, B> {
         B::Error: Into<BoxError>,
         E: Into<BoxError>,
     {
+        if let Some(rest) = self.rest.take() {
+            return Poll::Ready(Some(rest));
+        }
         if self.done {
             return Poll::Ready(None);
         }
@@ -81,13 +87,13 @@ impl<F, B> Stream<F, B> {
         }
         if std::mem::take(&mut self.fresh) {
             // What the handler sent before goes first: it may compute for long when polled again.
-            if let Step::Bytes { bytes, flush } = self.driver.outlet.poll_bytes(cx.waker()) {
-                return self.hand_out(bytes, flush);
+            if let Step::Bytes { bytes, rest, flush } = self.driver.outlet.poll_bytes(cx.waker()) {
+                return self.hand_out(bytes, rest, flush);
             }
         }
         self.drive(cx);
         match self.driver.outlet.poll_bytes(cx.waker()) {
-            Step::Bytes { bytes, flush } => self.hand_out(bytes, flush),
+            Step::Bytes { bytes, rest, flush } => self.hand_out(bytes, rest, flush),
             Step::Done => {
                 self.done = true;
                 Poll::Ready(None)
@@ -133,8 +139,9 @@ impl<F, B> Stream<F, B> {
         }
     }
 
-    fn hand_out(&mut self, bytes: Bytes, flush: bool) -> Poll<Option<Bytes>> {
+    fn hand_out(&mut self, bytes: Bytes, rest: Option<Bytes>, flush: bool) -> Poll<Option<Bytes>> {
         self.keep_alive.frame();
+        self.rest = rest;
         self.flush = std::mem::take(&mut self.first) || flush;
         Poll::Ready(Some(bytes))
     }

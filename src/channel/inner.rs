@@ -127,15 +127,15 @@ impl Inner {
         }
     }
 
-    /// The bytes that the server gets next, and whom that frees.
-    pub(crate) fn take(&mut self) -> Option<(Bytes, Freed)> {
-        let bytes = self.outgoing.take(self.state.is_acknowledged())?;
+    /// The bytes that the server gets next, in one piece or two, and whom that frees.
+    pub(crate) fn take(&mut self) -> Option<(Bytes, Option<Bytes>, Freed)> {
+        let (bytes, rest) = self.outgoing.take(self.state.is_acknowledged())?;
         let mut freed = Freed::default();
         if !self.waiters.is_empty() {
             freed.room = self.waiters.next_for_room();
             freed.flushed = self.waiters.all(Event::Flushed);
         }
-        Some((bytes, freed))
+        Some((bytes, rest, freed))
     }
 
     /// Opens the stream even after the final reply, which then is its one event. The reply comes

@@ -57,7 +57,7 @@ impl Shared {
 
     /// Puts a keyed frame, or merges it with one that waits; see [`Slots::put`]. Never waits. False
     /// when the channel has ended.
-    pub(crate) fn put_keyed(&self, key: u32, tail: &Bytes, general: Option<&Bytes>) -> bool {
+    pub(crate) fn put_keyed(&self, key: u32, shared: &Bytes, general: Option<&Bytes>) -> bool {
         let mut inner = self.lock();
         if inner.state.ended().is_some() {
             return false;
@@ -66,7 +66,7 @@ impl Shared {
             return false;
         };
         // One that is merged waits already, and whoever hands it out knows.
-        let poller = if slots.put(key, tail, general) {
+        let poller = if slots.put(key, shared, general) {
             inner.wake_poller()
         } else {
             None

@@ -10,8 +10,6 @@ const FIRST: usize = 512;
 
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// The rest of a frame of which the first piece was handed out.
-    rest: Option<Bytes>,
     buffer: BytesMut,
     /// How many bytes have gone through the buffer, those that wait included.
     appended: u64,
@@ -42,30 +40,27 @@ impl Outgoing {
     /// where `keyed` allows them.
     pub(crate) fn append_last(&mut self, json: &[u8], keyed: bool) {
         let mut slots = self.slots.take().filter(|_| keyed);
-        while let Some((head, tail)) = slots.as_mut().and_then(|slots| slots.pop()) {
-            self.buffer.reserve(head.len() + tail.len());
-            self.buffer.put_slice(&head);
-            self.buffer.put_slice(&tail);
+        while let Some((shared, own)) = slots.as_mut().and_then(|slots| slots.pop()) {
+            self.buffer.reserve(shared.len() + own.len());
+            self.buffer.put_slice(&shared);
+            self.buffer.put_slice(&own);
         }
         sse::append_event(&mut self.buffer, json);
     }
 
-    /// What is handed out next. Keyed frames are held back until `keyed` allows them.
-    pub(crate) fn take(&mut self, keyed: bool) -> Option<Bytes> {
-        if let Some(rest) = self.rest.take() {
-            return Some(rest);
-        }
+    /// What is handed out next: whole events, in one piece or two. Keyed frames are held back until
+    /// `keyed` allows them.
+    pub(crate) fn take(&mut self, keyed: bool) -> Option<(Bytes, Option<Bytes>)> {
         if !self.buffer.is_empty() {
-            return Some(self.buffer.split().freeze());
+            return Some((self.buffer.split().freeze(), None));
         }
-        let (head, tail) = self.slots.as_mut().filter(|_| keyed)?.pop()?;
-        self.rest = Some(tail);
-        Some(head)
+        let (shared, own) = self.slots.as_mut().filter(|_| keyed)?.pop()?;
+        Some((shared, Some(own)))
     }
 
     /// Whether nothing waits, keyed frames aside.
     pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_none() && self.buffer.is_empty()
+        self.buffer.is_empty()
     }
 
     /// Whether it holds no memory.

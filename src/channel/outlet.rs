@@ -34,8 +34,13 @@ pub(crate) enum Decided {
 /// What there is for the body of a stream.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Bytes for the client; `flush` when the server is to write them before it asks for more.
-    Bytes { bytes: Bytes, flush: bool },
+    /// Bytes for the client, and those that follow at once, if any; `flush` when the server is to
+    /// write them before it asks for more.
+    Bytes {
+        bytes: Bytes,
+        rest: Option<Bytes>,
+        flush: bool,
+    },
     /// Nothing yet. The waker is woken when there is; `ended` when only the handler's return is
     /// still to come.
     Wait { ended: bool },
@@ -51,9 +56,12 @@ impl Outlet {
     /// What was sent since the last call and is on the stream: one or more whole events. None when
     /// nothing was.
     pub fn try_next(&mut self) -> Option<Bytes> {
-        let (bytes, freed) = self.shared.lock().take()?;
+        let (bytes, rest, freed) = self.shared.lock().take()?;
         freed.wake();
-        Some(bytes)
+        Some(match rest {
+            None => bytes,
+            Some(rest) => [bytes, rest].concat().into(),
+        })
     }
 
     /// The final reply, with its HTTP status, when it came before anything opened the stream.
@@ -102,11 +110,11 @@ impl Outlet {
     pub(crate) fn poll_bytes(&self, waker: &Waker) -> Step {
         let mut inner = self.shared.lock();
         inner.end_poll();
-        if let Some((bytes, freed)) = inner.take() {
+        if let Some((bytes, rest, freed)) = inner.take() {
             let flush = inner.outgoing.is_empty() && std::mem::take(&mut inner.flush);
             drop(inner);
             freed.wake();
-            return Step::Bytes { bytes, flush };
+            return Step::Bytes { bytes, rest, flush };
         }
         if inner.state.is_done() {
             return Step::Done;

@@ -1,8 +1,8 @@
 //! Keyed frames that stand for a level, not an edge: while one waits unsent, another of its key
 //! adds nothing. So their memory is bounded by the number of keys, and none of them is ever lost.
 //!
-//! A frame is two pieces: the stream's own head, which names its subscription and was encoded once,
-//! and the tail that all streams share. Handing one out copies and allocates nothing.
+//! A frame is two pieces: one that all streams share, and the stream's own, which names its
+//! subscription and was encoded once. Handing one out copies and allocates nothing.
 
 use std::collections::VecDeque;
 
@@ -11,57 +11,92 @@ use bytes::Bytes;
 /// The unsent keyed frames of one stream, in the order of their first put.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    head: Bytes,
-    /// The keys under which a tail waits.
+    /// The end of each frame.
+    own: Bytes,
+    /// The frame that is handed out next. Most of the time it is the only one, and in no allocation
+    /// of its own.
+    first: Option<Slot>,
+    others: Option<Box<Others>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    key: u32,
+    shared: Bytes,
+}
+
+/// Those behind the first.
+#[derive(Debug, Default)]
+struct Others {
+    /// The keys under which one waits.
     order: VecDeque<u32>,
-    /// The tail that waits under each key. Grows to the highest key that ever waited.
-    tails: Vec<Option<Bytes>>,
+    /// What waits under each key. Grows to the highest key that ever waited.
+    waiting: Vec<Option<Bytes>>,
 }
 
 /// What is allocated for more keys than this is given back when nothing waits.
 const KEPT: usize = 64;
 
 impl Slots {
-    pub(crate) fn new(head: Bytes) -> Self {
+    pub(crate) fn new(own: Bytes) -> Self {
         // A `Bytes` allocates at its first clone: now, so that handing a frame out never does.
-        drop(head.clone());
+        drop(own.clone());
         Self {
-            head,
-            order: VecDeque::new(),
-            tails: Vec::new(),
+            own,
+            first: None,
+            others: None,
         }
     }
 
     /// Puts the frame of `key`, or merges it with the one that waits. Whether it was put.
     ///
-    /// Where all frames of a key are the same, `general` is None. Otherwise, when the one that
-    /// waits has another tail, `general` takes its place: the tail that says what both say.
-    pub(crate) fn put(&mut self, key: u32, tail: &Bytes, general: Option<&Bytes>) -> bool {
-        let n = key as usize;
-        if self.tails.len() <= n {
-            self.tails.resize(n + 1, None);
-        }
-        match (&mut self.tails[n], general) {
-            (waiting @ None, _) => {
-                *waiting = Some(tail.clone());
-                self.order.push_back(key);
+    /// Where all frames of a key are the same, `general` is None. Otherwise, when another one
+    /// waits, `general` takes its place: the one that says what both say.
+    pub(crate) fn put(&mut self, key: u32, shared: &Bytes, general: Option<&Bytes>) -> bool {
+        let waiting = match &mut self.first {
+            None => {
+                let shared = shared.clone();
+                self.first = Some(Slot { key, shared });
                 return true;
             }
-            (Some(waiting), Some(general)) if waiting != tail => *waiting = general.clone(),
-            _ => {}
+            Some(first) if first.key == key => &mut first.shared,
+            Some(_) => {
+                let others = self.others.get_or_insert_default();
+                let n = key as usize;
+                if others.waiting.len() <= n {
+                    others.waiting.resize(n + 1, None);
+                }
+                let slot = &mut others.waiting[n];
+                if slot.is_none() {
+                    others.order.push_back(key);
+                    *slot = Some(shared.clone());
+                    return true;
+                }
+                slot.get_or_insert_default()
+            }
+        };
+        if let Some(general) = general.filter(|_| *waiting != *shared) {
+            *waiting = general.clone();
         }
         false
     }
 
     /// The next frame, as its two pieces.
     pub(crate) fn pop(&mut self) -> Option<(Bytes, Bytes)> {
-        let key = self.order.pop_front()?;
-        let tail = self.tails[key as usize].take()?;
-        if self.order.is_empty() && self.tails.len() > KEPT {
-            self.tails = Vec::new();
-            self.order = VecDeque::new();
+        let first = self.first.take()?;
+        self.first = self.others.as_mut().and_then(|others| others.pop());
+        if self.first.is_none() && self.others.as_ref().is_some_and(|o| o.waiting.len() > KEPT) {
+            self.others = None;
         }
-        Some((self.head.clone(), tail))
+        Some((first.shared, self.own.clone()))
+    }
+}
+
+impl Others {
+    fn pop(&mut self) -> Option<Slot> {
+        let key = self.order.pop_front()?;
+        let shared = self.waiting.get_mut(key as usize)?.take()?;
+        Some(Slot { key, shared })
     }
 }
 
@@ -69,20 +104,20 @@ impl Slots {
 mod tests {
     use super::*;
 
-    fn tail(text: &'static str) -> Bytes {
+    fn bytes(text: &'static str) -> Bytes {
         Bytes::from_static(text.as_bytes())
     }
 
     fn popped(slots: &mut Slots) -> Vec<String> {
         let text = |b: Bytes| String::from_utf8(b.to_vec()).unwrap();
         std::iter::from_fn(|| slots.pop())
-            .map(|(head, tail)| text(head) + &text(tail))
+            .map(|(shared, own)| text(shared) + &text(own))
             .collect()
     }
 
     #[test]
     fn one_of_each_key_waits_in_the_order_of_the_first() {
-        let mut slots = Slots::new(tail("h:"));
+        let mut slots = Slots::new(bytes(":e"));
         for (key, put) in [
             (2, true),
             (70, true),
@@ -91,21 +126,21 @@ mod tests {
             (70, false),
             (6400, true),
         ] {
-            assert_eq!(slots.put(key, &tail("t"), None), put);
+            assert_eq!(slots.put(key, &bytes("t"), None), put);
         }
         assert_eq!(popped(&mut slots).len(), 4);
-        assert!(slots.put(2, &tail("again"), None));
-        assert_eq!(popped(&mut slots), ["h:again"]);
+        assert!(slots.put(2, &bytes("again"), None));
+        assert_eq!(popped(&mut slots), ["again:e"]);
     }
 
     #[test]
     fn different_frames_of_a_key_become_the_general_one() {
-        let mut slots = Slots::new(tail(""));
-        let general = tail("all");
-        assert!(slots.put(1, &tail("a"), Some(&general)));
-        assert!(!slots.put(1, &tail("a"), Some(&general)));
-        assert!(slots.put(2, &tail("a"), Some(&general)));
-        assert!(!slots.put(2, &tail("b"), Some(&general)));
+        let mut slots = Slots::new(bytes(""));
+        let general = bytes("all");
+        assert!(slots.put(1, &bytes("a"), Some(&general)));
+        assert!(!slots.put(1, &bytes("a"), Some(&general)));
+        assert!(slots.put(2, &bytes("a"), Some(&general)));
+        assert!(!slots.put(2, &bytes("b"), Some(&general)));
         assert_eq!(popped(&mut slots), ["a", "all"]);
     }
 }

@@ -22,7 +22,7 @@ pub struct RequestMeta {
     /// Every text that is kept, one after the other; `None` when there is none.
     texts: Option<Arc<str>>,
     /// Where each text ends. An empty one is one that is not there.
-    ends: [usize; TEXTS],
+    ends: [u32; TEXTS],
     progress_token: Option<ProgressToken>,
     log_level: Option<LogLevel>,
 }
@@ -91,7 +91,9 @@ impl RequestMeta {
 
     fn text(&self, which: usize) -> Option<&str> {
         let start = which.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let text = self.texts.as_deref()?.get(start..self.ends[which])?;
+        // No message has 4 GiB of these; where one had, it would lack those that lie beyond.
+        let text = self.texts.as_deref()?;
+        let text = text.get(start as usize..self.ends[which] as usize)?;
         (!text.is_empty()).then_some(text)
     }
 
@@ -256,7 +258,7 @@ struct Gather {
     length: usize,
     /// Everything, once `near` is too small.
     far: Option<String>,
-    ends: [usize; TEXTS],
+    ends: [u32; TEXTS],
 }
 
 impl Gather {
@@ -303,7 +305,7 @@ impl Gather {
     }
 
     fn end(&mut self, which: usize) {
-        self.ends[which] = self.length;
+        self.ends[which] = self.length.try_into().unwrap_or(u32::MAX);
     }
 
     fn near(&self) -> &str {

@@ -123,7 +123,8 @@ impl RedisRelay {
             let Err(error) = self.session(&subscriptions).await;
             backoff.lasted(begun.elapsed());
             let wait = backoff.next();
-            crate::trace::error!(%error, wait = ?wait, "no connection to the relay's Redis");
+            let milliseconds = wait.as_millis();
+            crate::trace::error!(%error, milliseconds, "no relay over Redis: connecting again after a wait");
             tokio::time::sleep(wait).await;
         }
     }

@@ -32,42 +32,40 @@ impl Change {
     /// The lists, in the order of their keys.
     pub(crate) const LISTS: [Change; KINDS] = [Change::Tools, Change::Prompts, Change::Resources];
 
-    /// The part of the notification that is the same for all subscribers; it follows a [`head`].
-    pub(crate) fn tail(&self) -> Bytes {
-        match self {
-            Self::Tools => list_tail(TOOLS),
-            Self::Prompts => list_tail(PROMPTS),
-            Self::Resources => list_tail(RESOURCES),
-            Self::Resource(uri) => {
-                let mut tail = br#"},"uri":"#.to_vec();
-                let written = sse::encode(&mut tail, uri);
-                debug_assert!(written.is_ok(), "a string serializes");
-                tail.extend_from_slice(br#"},"method":""#);
-                tail.extend_from_slice(UPDATED.as_bytes());
-                tail.extend_from_slice(b"\"}");
-                tail.extend_from_slice(sse::END);
-                tail.into()
-            }
+    /// The part of the notification that is the same for all subscribers. An [`own`] part follows.
+    pub(crate) fn shared(&self) -> Bytes {
+        let mut shared = Vec::with_capacity(192);
+        let (method, uri) = match self {
+            Self::Tools => (TOOLS, None),
+            Self::Prompts => (PROMPTS, None),
+            Self::Resources => (RESOURCES, None),
+            Self::Resource(uri) => (UPDATED, Some(uri)),
+        };
+        shared.extend_from_slice(sse::EVENT);
+        shared.extend_from_slice(br#"{"jsonrpc":"2.0","method":""#);
+        shared.extend_from_slice(method.as_bytes());
+        shared.extend_from_slice(br#"","params":{"#);
+        if let Some(uri) = uri {
+            shared.extend_from_slice(br#""uri":"#);
+            let written = sse::encode(&mut shared, uri);
+            debug_assert!(written.is_ok(), "a string serializes");
+            shared.push(b',');
         }
+        shared.extend_from_slice(br#""_meta":{""#);
+        shared.extend_from_slice(SUBSCRIPTION_ID.as_bytes());
+        shared.extend_from_slice(b"\":");
+        shared.into()
     }
 }
 
-fn list_tail(method: &str) -> Bytes {
-    [br#"}},"method":""#, method.as_bytes(), b"\"}", sse::END]
-        .concat()
-        .into()
-}
-
-/// The part of each notification that is one subscriber's own: the event's begin, and the id of its
-/// request.
-pub(crate) fn head(id: &RequestId) -> Bytes {
-    let mut head = Vec::with_capacity(128);
-    head.extend_from_slice(sse::EVENT);
-    head.extend_from_slice(br#"{"jsonrpc":"2.0","params":{"_meta":{""#);
-    head.extend_from_slice(SUBSCRIPTION_ID.as_bytes());
-    head.extend_from_slice(b"\":");
-    id.write_json(&mut head);
-    head.into_boxed_slice().into()
+/// The part of each notification that is one subscriber's own: the id of its request, and the
+/// event's end.
+pub(crate) fn own(id: &RequestId) -> Bytes {
+    let mut own = Vec::with_capacity(32);
+    id.write_json(&mut own);
+    own.extend_from_slice(b"}}}");
+    own.extend_from_slice(sse::END);
+    own.into_boxed_slice().into()
 }
 
 #[cfg(test)]
@@ -76,7 +74,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn head_and_tail_make_one_event() {
+    fn both_parts_make_one_event() {
         for (change, method, uri) in [
             (Change::Tools, TOOLS, None),
             (Change::Prompts, PROMPTS, None),
@@ -87,7 +85,7 @@ mod tests {
                 Some("a://\"\u{2028}"),
             ),
         ] {
-            let event = [head(&RequestId::from("s\"1")), change.tail()].concat();
+            let event = [change.shared(), own(&RequestId::from("s\"1"))].concat();
             let event = String::from_utf8(event).unwrap();
             let data = event.strip_prefix("event: message\ndata: ").unwrap();
             assert!(data.ends_with("\n\n") && !data.contains('\u{2028}'));

@@ -1,11 +1,15 @@
 //! `subscriptions/listen`: clients that hear of changes.
 //!
-//! A server author accepts the request, publishes changes, and closes at shutdown:
+//! The client sends one request, and its response is a stream that stays open. [`Subscriptions`]
+//! holds all of them: accept the request, publish changes, end them at shutdown.
+//!
+//! # One node
 //!
 //! ```
 //! use mcp_channel::subscriptions::Subscriptions;
 //! use mcp_channel::{Channel, Deferred, Message, RpcError};
 //!
+//! // What handles `subscriptions/listen`.
 //! async fn listen(
 //!     subscriptions: Subscriptions,
 //!     channel: Channel,
@@ -14,23 +18,76 @@
 //!     subscriptions.accept(channel, &message)
 //! }
 //!
-//! fn tools_were_reloaded(subscriptions: &Subscriptions) {
-//!     subscriptions.tools_list_changed();
-//! }
-//!
-//! fn server_ends(subscriptions: &Subscriptions) {
-//!     subscriptions.shut_down();
+//! // Wherever something changes, from any thread.
+//! fn saved(subscriptions: &Subscriptions, uri: &str) {
+//!     subscriptions.resource_updated(uri);
 //! }
 //! ```
+//!
+//! A client is told only of the kinds that it asked for and that the server honours, which the
+//! [`Builder`] says for all and [`Subscriptions::accept_with`] for one. Declare in the result of
+//! `server/discover` what is honoured: `listChanged` of `tools`, `prompts` and `resources`, and
+//! `subscribe` of `resources`.
+//!
+//! Publishing never waits, and a client that does not read costs no more than its filter: see
+//! [`Subscriptions`].
+//!
+//! # Shutdown
+//!
+//! A server that ends gracefully waits for its open responses, and a subscription has no end of its
+//! own. So end them first: with [`Subscriptions::shut_down`], or with a
+//! [`Shutdown`](crate::Shutdown) on the layer, which ends every listen stream whoever accepted it.
+//! Clients get their completion result, and those that listen anew are refused.
+//!
+//! ```no_run
+//! # #[cfg(feature = "axum")]
+//! # async fn serve(app: axum::Router, subscriptions: mcp_channel::subscriptions::Subscriptions)
+//! # -> std::io::Result<()> {
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+//! axum::serve(listener, app)
+//!     .with_graceful_shutdown(async move {
+//!         // An error means that there is no such signal to wait for.
+//!         let _ = tokio::signal::ctrl_c().await;
+//!         subscriptions.shut_down();
+//!     })
+//!     .await
+//! # }
+//! ```
+//!
+//! # Many nodes
+//!
+//! A client's stream ends on one replica, and a change may happen on another. A [`Relay`] tells the
+//! others: give one to the [builder](Builder::relay), and publish as before. The module
+//! [`relay`](crate::relay) has one for Redis, and what it takes to write another. Whenever a relay
+//! may have missed something, its node tells every subscriber each thing that it subscribed to:
+//! clients may read a list again for nothing, but are never left with a stale one.
+//!
+//! What clients listen to is kept where their stream ends, and nowhere else. A client whose node goes
+//! away listens again, on another; since it cannot know what it missed meanwhile, it reads what it
+//! depends on anew.
+//!
+//! # Behind a load balancer
+//!
+//! - No stickiness is needed: a listen request is whole in itself.
+//! - Its time-out for idle connections must be longer than the layer's
+//!   [`keep_alive`](crate::McpChannelLayer::keep_alive), 15 seconds by default.
+//! - It must not buffer responses. The stream says so itself, with `x-accel-buffering: no` and
+//!   `cache-control: no-transform`.
+//! - Count open streams rather than requests when it balances: on HTTP/1.1 each of them is a
+//!   connection. A [limit](Builder::limit) keeps one node from taking all; with
+//!   [`busy`](Builder::busy) what is over it is answered 503, which balancers take as a hint to try
+//!   another node.
+//! - During a rolling restart take a node out of rotation before it ends its subscriptions, so that
+//!   clients that listen again find another one.
 
 mod change;
+mod deliver;
 mod filter;
 mod matching;
 mod options;
 mod registry;
 
 use std::fmt;
-use std::sync::Arc as StdArc;
 
 use bytes::Bytes;
 
@@ -40,7 +97,7 @@ pub use matching::ResourceMatch;
 pub use options::{Builder, Relay};
 
 use crate::channel::sync::{Arc, Mutex, lock};
-use crate::channel::{Channel, Shared, Slots};
+use crate::channel::{Channel, Slots};
 use crate::protocol::message::Message;
 use crate::protocol::notifications::SubscriptionsAcknowledged;
 use crate::protocol::rpc_error::RpcError;
@@ -48,7 +105,7 @@ use crate::reply::Deferred;
 use crate::shutdown::shutting_down;
 use change::KINDS;
 use options::Options;
-use registry::{Id, Key, Registry};
+use registry::{Id, Registry};
 
 /// The open subscriptions of a server.
 ///
@@ -70,18 +127,9 @@ pub struct Subscriptions {
 
 pub(crate) struct Hub {
     options: Options,
-    /// The tails of the list notifications, which never change.
+    /// The shared parts of the list notifications, which never change.
     lists: [Bytes; KINDS],
     registry: Mutex<Registry>,
-}
-
-/// One to be told that a resource changed.
-struct Target<'a> {
-    id: Id,
-    stream: Arc<Shared>,
-    key: Key,
-    /// What it subscribed to.
-    whole: &'a StdArc<str>,
 }
 
 /// Forgets a subscriber when its channel ends.
@@ -119,7 +167,7 @@ impl Subscriptions {
         Self {
             hub: Arc::new(Hub {
                 options,
-                lists: Change::LISTS.map(|change| change.tail()),
+                lists: Change::LISTS.map(|change| change.shared()),
                 registry: Mutex::new(Registry::default()),
             }),
         }
@@ -160,7 +208,7 @@ impl Subscriptions {
         // Keyed frames wait for the acknowledgement, so listening may begin before it is sent:
         // nothing is missed, and nothing comes before it.
         let stream = Arc::clone(channel.shared());
-        let slots = channel.request_id().map(|id| Slots::new(change::head(id)));
+        let slots = channel.request_id().map(|id| Slots::new(change::own(id)));
         if !slots.is_some_and(|slots| stream.take_keyed(slots)) {
             return Err(RpcError::internal(
                 "only the open channel of a subscriptions/listen request is accepted, and only once",
@@ -231,88 +279,6 @@ impl Subscriptions {
         let told = self.deliver(change);
         if let Some(relay) = &self.hub.options.relay {
             relay.publish(change);
-        }
-        told
-    }
-
-    /// Tells the subscribers of this node only: for what a relay brought from another.
-    pub fn deliver(&self, change: &Change) -> usize {
-        match change {
-            Change::Tools => self.deliver_list(0),
-            Change::Prompts => self.deliver_list(1),
-            Change::Resources => self.deliver_list(2),
-            Change::Resource(uri) => self.deliver_resource(uri),
-        }
-    }
-
-    /// Tells every subscriber of this node each thing that it subscribed to, once: for a relay that
-    /// may have missed something.
-    pub fn deliver_all(&self) {
-        for n in 0..KINDS {
-            self.deliver_list(n);
-        }
-        let uris: Vec<_> = lock(&self.hub.registry).uris().cloned().collect();
-        for uri in uris {
-            self.deliver_to(&uri, &[StdArc::clone(&uri)]);
-        }
-    }
-
-    fn deliver_list(&self, n: usize) -> usize {
-        // Streams are told after unlocking, so that joining and leaving do not wait for it.
-        let streams: Vec<_> = lock(&self.hub.registry)
-            .list(n)
-            .map(|channel| Arc::clone(channel.shared()))
-            .collect();
-        let tail = &self.hub.lists[n];
-        streams
-            .iter()
-            .filter(|stream| stream.put_keyed(n as Key, tail, None))
-            .count()
-    }
-
-    fn deliver_resource(&self, uri: &str) -> usize {
-        let subscribed = || lock(&self.hub.registry).uris().cloned().collect();
-        let concerned = self.hub.options.resource_match.concerned(uri, subscribed);
-        self.deliver_to(uri, &concerned)
-    }
-
-    /// Tells those that subscribed to any of `concerned` that `uri` changed, each of them once.
-    fn deliver_to(&self, uri: &str, concerned: &[StdArc<str>]) -> usize {
-        let mut targets = Vec::new();
-        {
-            let registry = lock(&self.hub.registry);
-            for whole in concerned {
-                targets.extend(registry.resource(whole).map(|(id, channel, key)| Target {
-                    id,
-                    stream: Arc::clone(channel.shared()),
-                    key,
-                    whole,
-                }));
-            }
-        }
-        if concerned.len() > 1 {
-            // Stable: of several, the first of `concerned` is what a subscriber is told under.
-            targets.sort_by_key(|target| target.id);
-            targets.dedup_by_key(|target| target.id);
-            // Each general form is encoded once.
-            targets.sort_by(|a, b| a.whole.cmp(b.whole));
-        }
-
-        let tail = Change::Resource(uri.to_owned()).tail();
-        let mut told = 0;
-        let mut general: Option<(&str, Bytes)> = None;
-        for target in &targets {
-            // Two updates of different parts merge into one of what was subscribed to.
-            if self.hub.options.resource_match.is_inexact()
-                && general
-                    .as_ref()
-                    .is_none_or(|(of, _)| **of != **target.whole)
-            {
-                let change = Change::Resource((**target.whole).to_owned());
-                general = Some((target.whole, change.tail()));
-            }
-            let general = general.as_ref().map(|(_, tail)| tail);
-            told += usize::from(target.stream.put_keyed(target.key, &tail, general));
         }
         told
     }

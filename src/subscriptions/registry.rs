@@ -29,10 +29,13 @@ pub(crate) struct Registry {
 #[derive(Debug)]
 struct Entry {
     channel: Channel,
-    /// Where it stands in each list.
-    lists: [Option<u32>; KINDS],
+    /// Where it stands in each list, or [`NOWHERE`].
+    lists: [u32; KINDS],
     resources: Box<[Place]>,
 }
+
+/// No place in a list.
+const NOWHERE: u32 = u32::MAX;
 
 /// Where a subscriber stands among the listeners of a resource.
 #[derive(Debug)]
@@ -61,10 +64,10 @@ impl Registry {
             filter.prompts_list_changed,
             filter.resources_list_changed,
         ];
-        let mut lists = [None; KINDS];
+        let mut lists = [NOWHERE; KINDS];
         for ((list, place), wanted) in self.lists.iter_mut().zip(&mut lists).zip(wanted) {
             if wanted {
-                *place = Some(list.len() as u32);
+                *place = list.len() as u32;
                 list.push(id);
             }
         }
@@ -93,10 +96,12 @@ impl Registry {
     pub(crate) fn remove(&mut self, id: Id) -> Option<Channel> {
         let entry = self.entries.try_remove(id as usize)?;
         for (n, at) in entry.lists.into_iter().enumerate() {
-            let Some(at) = at else { continue };
+            if at == NOWHERE {
+                continue;
+            }
             self.lists[n].swap_remove(at as usize);
             if let Some(&moved) = self.lists[n].get(at as usize) {
-                self.entries[moved as usize].lists[n] = Some(at);
+                self.entries[moved as usize].lists[n] = at;
             }
         }
         for Place { uri, at } in entry.resources {

@@ -1,0 +1,104 @@
+//! Telling the subscribers of this node.
+
+use std::sync::Arc as StdArc;
+
+use bytes::Bytes;
+
+use super::change::KINDS;
+use super::registry::{Id, Key};
+use super::{Change, Subscriptions};
+use crate::channel::Shared;
+use crate::channel::sync::{Arc, lock};
+
+/// One to be told that a resource changed.
+struct Target<'a> {
+    id: Id,
+    stream: Arc<Shared>,
+    key: Key,
+    /// What it subscribed to.
+    whole: &'a StdArc<str>,
+}
+
+impl Subscriptions {
+    /// Tells the subscribers of this node only: for what a relay brought from another.
+    pub fn deliver(&self, change: &Change) -> usize {
+        match change {
+            Change::Tools => self.deliver_list(0),
+            Change::Prompts => self.deliver_list(1),
+            Change::Resources => self.deliver_list(2),
+            Change::Resource(uri) => self.deliver_resource(uri),
+        }
+    }
+
+    /// Tells every subscriber of this node each thing that it subscribed to, once: for a relay that
+    /// may have missed something.
+    pub fn deliver_all(&self) {
+        for n in 0..KINDS {
+            self.deliver_list(n);
+        }
+        let uris: Vec<_> = lock(&self.hub.registry).uris().cloned().collect();
+        for uri in uris {
+            self.deliver_to(&uri, &[StdArc::clone(&uri)]);
+        }
+    }
+
+    fn deliver_list(&self, n: usize) -> usize {
+        // Streams are told after unlocking, so that joining and leaving do not wait for it.
+        let streams: Vec<_> = lock(&self.hub.registry)
+            .list(n)
+            .map(|channel| Arc::clone(channel.shared()))
+            .collect();
+        let shared = &self.hub.lists[n];
+        streams
+            .iter()
+            .filter(|stream| stream.put_keyed(n as Key, shared, None))
+            .count()
+    }
+
+    fn deliver_resource(&self, uri: &str) -> usize {
+        let subscribed = || lock(&self.hub.registry).uris().cloned().collect();
+        let concerned = self.hub.options.resource_match.concerned(uri, subscribed);
+        self.deliver_to(uri, &concerned)
+    }
+
+    /// Tells those that subscribed to any of `concerned` that `uri` changed, each of them once.
+    fn deliver_to(&self, uri: &str, concerned: &[StdArc<str>]) -> usize {
+        let mut targets = Vec::new();
+        {
+            let registry = lock(&self.hub.registry);
+            for whole in concerned {
+                targets.extend(registry.resource(whole).map(|(id, channel, key)| Target {
+                    id,
+                    stream: Arc::clone(channel.shared()),
+                    key,
+                    whole,
+                }));
+            }
+        }
+        if concerned.len() > 1 {
+            // Stable: of several, the first of `concerned` is what a subscriber is told under.
+            targets.sort_by_key(|target| target.id);
+            targets.dedup_by_key(|target| target.id);
+            // Each general form is encoded once.
+            targets.sort_by(|a, b| a.whole.cmp(b.whole));
+        }
+
+        let shared = Change::Resource(uri.to_owned()).shared();
+        let mut told = 0;
+        let mut general: Option<(&str, Bytes)> = None;
+        for target in &targets {
+            // Two updates of different parts merge into one of what was subscribed to.
+            if self.hub.options.resource_match.is_inexact()
+                && general
+                    .as_ref()
+                    .is_none_or(|(of, _)| **of != **target.whole)
+            {
+                let change = Change::Resource((**target.whole).to_owned());
+                general = Some((target.whole, change.shared()));
+            }
+            let general = general.as_ref().map(|(_, shared)| shared);
+            told += usize::from(target.stream.put_keyed(target.key, &shared, general));
+        }
+        told
+    }
+}
