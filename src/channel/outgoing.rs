@@ -65,7 +65,7 @@ impl Outgoing {
 
     /// Whether it holds no memory.
     pub(crate) fn is_unused(&self) -> bool {
-        self.rest.is_none() && self.buffer.capacity() == 0 && self.slots.is_none()
+        self.buffer.capacity() == 0 && self.slots.is_none()
     }
 
     /// Gives the buffer back; called while nothing waits.
