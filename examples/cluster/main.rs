@@ -37,18 +37,18 @@ const RESOURCE: &str = "notifications/resources/updated";
 /// How long a subscriber may take to hear of a change.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One node: its subscriptions, and where it listens.
+/// One node: its subscriptions, where it listens, and its relay to the others.
 struct Node {
     name: &'static str,
     subscriptions: Subscriptions,
     address: SocketAddr,
+    relay: RedisRelay,
 }
 
 impl Node {
     async fn start(name: &'static str, redis: &str) -> Result<Self, BoxError> {
         let relay = RedisRelay::new(redis)?.channel("example:mcp:changes");
         let subscriptions = Subscriptions::builder().relay(relay.outbox()).build();
-        tokio::spawn(relay.run(subscriptions.clone()));
 
         let hub = subscriptions.clone();
         let listen = async move |channel: Channel, message: Message| hub.accept(channel, &message);
@@ -60,7 +60,14 @@ impl Node {
             name,
             subscriptions,
             address,
+            relay,
         })
+    }
+
+    /// Joins the other nodes. Those who subscribed before are told what they may have missed.
+    fn join(self) -> Subscriptions {
+        tokio::spawn(self.relay.run(self.subscriptions.clone()));
+        self.subscriptions
     }
 }
 
@@ -157,24 +164,23 @@ async fn main() -> Result<(), BoxError> {
         client
             .hear("notifications/subscriptions/acknowledged")
             .await?;
-        // Once the node is joined, its subscribers are told what they may have missed.
+        nodes.push(node.join());
         client.hear(TOOLS).await?;
         client.hear(RESOURCE).await?;
-        nodes.push(node);
         clients.push(client);
     }
 
     println!("The tools change on node A:");
-    nodes[0].subscriptions.tools_list_changed();
+    nodes[0].tools_list_changed();
     all_hear(&mut clients, TOOLS).await?;
 
     println!("A resource changes on node B:");
-    nodes[1].subscriptions.resource_updated("file:///report");
+    nodes[1].resource_updated("file:///report");
     all_hear(&mut clients, RESOURCE).await?;
 
     println!("Redis is killed, the resource changes on node C, and Redis comes back:");
     redis.kill()?;
-    nodes[2].subscriptions.resource_updated("file:///report");
+    nodes[2].resource_updated("file:///report");
     clients[2].hear(RESOURCE).await?;
     redis.restart().await?;
     // All that may have been missed, so that of other kinds, too.
@@ -182,7 +188,7 @@ async fn main() -> Result<(), BoxError> {
     all_hear(&mut clients, RESOURCE).await?;
 
     println!("The tools change on node B:");
-    nodes[1].subscriptions.tools_list_changed();
+    nodes[1].tools_list_changed();
     all_hear(&mut clients, TOOLS).await?;
     println!("Every subscriber was told.");
     Ok(())
