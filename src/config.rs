@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::channel::{DEFAULT_BUFFER_LIMIT, ValueSources};
+use crate::channel::{CopiedTypes, Options};
 use crate::protocol::check::Policy;
 use crate::shutdown::Shutdown;
 
@@ -16,11 +16,10 @@ pub(crate) const DEFAULT_BODY_LIMIT: u64 = 4 * 1024 * 1024;
 pub(crate) struct Config {
     pub(crate) policy: Policy,
     pub(crate) body_limit: u64,
-    pub(crate) buffer_limit: usize,
+    pub(crate) channel: Arc<Options>,
+    pub(crate) copied_types: CopiedTypes,
     pub(crate) keep_alive: Option<Duration>,
     pub(crate) stream_after: Option<Duration>,
-    pub(crate) server_info: Option<Arc<str>>,
-    pub(crate) values: ValueSources,
     pub(crate) shutdown: Option<Shutdown>,
 }
 
@@ -29,11 +28,10 @@ impl Default for Config {
         Self {
             policy: Policy::default(),
             body_limit: DEFAULT_BODY_LIMIT,
-            buffer_limit: DEFAULT_BUFFER_LIMIT,
+            channel: Arc::default(),
+            copied_types: CopiedTypes::default(),
             keep_alive: Some(DEFAULT_QUIET),
             stream_after: Some(DEFAULT_QUIET),
-            server_info: None,
-            values: ValueSources::default(),
             shutdown: None,
         }
     }

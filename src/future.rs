@@ -168,9 +168,8 @@ where
         let info = Info {
             id: message.id().cloned(),
             meta: message.meta().clone(),
-            values: self.config.values.for_request(extensions),
-            server_info: self.config.server_info.clone(),
-            buffer_limit: self.config.buffer_limit,
+            options: Arc::clone(&self.config.channel),
+            copied: self.config.copied_types.copy(extensions),
             subscription,
         };
         let notification = message.is_notification();

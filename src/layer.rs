@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tower_layer::Layer;
 
+use crate::channel::Options;
 use crate::config::Config;
 use crate::protocol::host::AllowedHosts;
 use crate::protocol::origin::AllowedOrigins;
@@ -108,7 +109,7 @@ impl McpChannelLayer {
     /// of up to this size in its own buffers, so it bounds what a client that does not read can
     /// cost; larger values cost memory and gain little. Default: 4 KiB.
     pub fn buffer_limit(self, bytes: usize) -> Self {
-        self.with(|config| config.buffer_limit = bytes)
+        self.with_channel(|options| options.buffer_limit = bytes)
     }
 
     /// Which web pages may call this endpoint. Default: none.
@@ -130,7 +131,7 @@ impl McpChannelLayer {
     /// The server's name and version, which every result then carries in its `_meta`, as
     /// `io.modelcontextprotocol/serverInfo`, unless it says so itself. Default: none.
     pub fn server_info(self, info: ServerInfo) -> Self {
-        self.with(|config| config.server_info = Some(info.to_json().into()))
+        self.with_channel(|options| options.server_info = Some(info.to_json().into()))
     }
 
     /// A value that every channel of this layer carries; see
@@ -153,13 +154,15 @@ impl McpChannelLayer {
     /// }
     /// ```
     pub fn value<T: Clone + Send + Sync + 'static>(self, value: T) -> Self {
-        self.with(|config| config.values.fix(value))
+        self.with_channel(|options| {
+            options.values.insert(value);
+        })
     }
 
     /// Has the channel carry the request's extension of this type, when it has one: what an outer
     /// layer found out about the caller, say. It wins over a [`value`](Self::value).
     pub fn copy_value<T: Clone + Send + Sync + 'static>(self) -> Self {
-        self.with(|config| config.values.copy::<T>())
+        self.with(|config| config.copied_types.add::<T>())
     }
 
     /// Ends the open `subscriptions/listen` streams when this shutdown begins, and refuses new ones
@@ -167,6 +170,10 @@ impl McpChannelLayer {
     pub fn shutdown(self, shutdown: &Shutdown) -> Self {
         let shutdown = shutdown.clone();
         self.with(|config| config.shutdown = Some(shutdown))
+    }
+
+    fn with_channel(self, set: impl FnOnce(&mut Options)) -> Self {
+        self.with(|config| set(Arc::make_mut(&mut config.channel)))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Config)) -> Self {

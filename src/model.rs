@@ -11,7 +11,7 @@ use loom::future::block_on;
 use loom::thread;
 use serde_json::json;
 
-use crate::channel::{Arc, Channel, Decided, FinalReply, Info, Outlet, Shared, Step, Values};
+use crate::channel::{Arc, Channel, Decided, FinalReply, Info, Options, Outlet, Shared, Step};
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
 use crate::protocol::message::Message;
@@ -22,9 +22,11 @@ fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Ou
     let info = Info {
         id: Some(RequestId::from(1)),
         meta: RequestMeta::default(),
-        values: Values::default(),
-        server_info: None,
-        buffer_limit,
+        options: std::sync::Arc::new(Options {
+            buffer_limit,
+            ..Options::default()
+        }),
+        copied: http::Extensions::new(),
         subscription,
     };
     let shared = Shared::new(info, true);

@@ -3,6 +3,7 @@
 mod closed;
 mod inner;
 mod keyed;
+mod options;
 mod outgoing;
 mod outlet;
 mod queue;
@@ -12,7 +13,6 @@ mod sending;
 mod shared;
 mod slots;
 pub(crate) mod sync;
-mod values;
 mod waiters;
 mod waiting;
 
@@ -20,6 +20,7 @@ use std::fmt;
 
 pub use closed::{Closed, Flush};
 pub(crate) use inner::FinalReply;
+pub(crate) use options::{CopiedTypes, Options};
 pub use outlet::Outlet;
 pub(crate) use outlet::{Decided, Step};
 pub(crate) use scratch::Scratch;
@@ -27,16 +28,12 @@ pub use sending::Sending;
 pub(crate) use shared::{Info, Shared};
 pub(crate) use slots::Slots;
 pub(crate) use sync::Arc;
-pub(crate) use values::{ValueSources, Values};
 
 use crate::error::SendError;
 use crate::protocol::id::{ProgressToken, RequestId};
 use crate::protocol::level::LogLevel;
 use crate::protocol::message::Message;
 use crate::protocol::meta::RequestMeta;
-
-/// How many bytes may wait unsent in each stream, unless the layer is told otherwise.
-pub(crate) const DEFAULT_BUFFER_LIMIT: usize = 4 * 1024;
 
 /// Whether a channel still takes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,7 +131,8 @@ impl Channel {
     /// given](crate::McpChannelLayer::value).
     #[must_use]
     pub fn value<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.shared.info.values.get()
+        let info = &self.shared.info;
+        info.copied.get().or_else(|| info.options.values.get())
     }
 
     /// Whether sends still work.
@@ -246,9 +244,8 @@ impl Channel {
         let info = Info {
             id: message.id().cloned(),
             meta: message.meta().clone(),
-            values: Values::new(values),
-            server_info: None,
-            buffer_limit: DEFAULT_BUFFER_LIMIT,
+            options: Default::default(),
+            copied: values,
             subscription: message.is_subscription(),
         };
         let shared = Shared::new(info, true);

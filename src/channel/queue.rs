@@ -125,7 +125,7 @@ impl Shared {
                 return Ok(Queued::Skipped);
             }
         }
-        let limit = self.info.buffer_limit;
+        let limit = self.info.options.buffer_limit;
         let queued = first
             && inner.outgoing.append(limit, |out| match (item, token) {
                 (Item::Progress(progress), Some(token)) => progress.append_event(out, token),

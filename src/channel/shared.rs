@@ -6,13 +6,13 @@
 use std::sync::Arc as StdArc;
 use std::task::Waker;
 
-use http::StatusCode;
+use http::{Extensions, StatusCode};
 use serde::Serialize;
 
 use super::inner::{FinalReply, Inner};
+use super::options::Options;
 use super::scratch::Scratch;
 use super::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
-use super::values::Values;
 use crate::error::{CloseReason, SendError};
 use crate::protocol::id::RequestId;
 use crate::protocol::meta::RequestMeta;
@@ -26,9 +26,9 @@ use crate::state::State;
 pub(crate) struct Info {
     pub(crate) id: Option<RequestId>,
     pub(crate) meta: RequestMeta,
-    pub(crate) values: Values,
-    pub(crate) server_info: Option<StdArc<str>>,
-    pub(crate) buffer_limit: usize,
+    pub(crate) options: StdArc<Options>,
+    /// Values of the application that came with the request. They win over those of the options.
+    pub(crate) copied: Extensions,
     pub(crate) subscription: bool,
 }
 
@@ -133,7 +133,7 @@ impl Shared {
             return Err(SendError::CLOSED);
         };
         let stamps = Stamps {
-            server_info: self.info.server_info.as_deref(),
+            server_info: self.info.options.server_info.as_deref(),
             subscription: self.info.subscription,
         };
         let mut json = Scratch::take();
