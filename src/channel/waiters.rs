@@ -29,9 +29,12 @@ struct Waiter {
     waker: Waker,
 }
 
-/// In the order of arrival. There is rarely more than one.
+/// In the order of arrival. There is rarely more than one, and mostly none ever.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters {
+pub(crate) struct Waiters(Option<Box<Line>>);
+
+#[derive(Debug, Default)]
+struct Line {
     next: u64,
     list: Vec<Waiter>,
 }
@@ -45,15 +48,17 @@ impl Waiters {
         event: Event,
         waker: &Waker,
     ) -> Option<Waker> {
-        let place = ticket.0.and_then(|t| self.find(t));
-        if let Some(n) = place {
-            let current = &mut self.list[n].waker;
+        let line = self.0.get_or_insert_default();
+        let waiting = ticket
+            .0
+            .and_then(|t| line.list.iter_mut().find(|w| w.ticket == t));
+        if let Some(Waiter { waker: current, .. }) = waiting {
             return (!current.will_wake(waker)).then(|| std::mem::replace(current, waker.clone()));
         }
-        self.next += 1;
-        ticket.0 = Some(self.next);
-        self.list.push(Waiter {
-            ticket: self.next,
+        line.next += 1;
+        ticket.0 = Some(line.next);
+        line.list.push(Waiter {
+            ticket: line.next,
             event,
             waker: waker.clone(),
         });
@@ -68,8 +73,10 @@ impl Waiters {
 
     /// Takes a waiter out of the line. Its waker comes back, to be dropped after unlocking.
     pub(crate) fn leave(&mut self, ticket: &mut Ticket) -> Option<Waker> {
-        let n = ticket.0.take().and_then(|t| self.find(t))?;
-        Some(self.list.remove(n).waker)
+        let ticket = ticket.0.take()?;
+        let list = &mut self.0.as_mut()?.list;
+        let n = list.iter().position(|w| w.ticket == ticket)?;
+        Some(list.remove(n).waker)
     }
 
     /// The waker of the first in line for room.
@@ -79,7 +86,7 @@ impl Waiters {
 
     /// The wakers of all that wait for this; they stay in line.
     pub(crate) fn all(&self, event: Event) -> Vec<Waker> {
-        self.list
+        self.list()
             .iter()
             .filter(|w| w.event == event)
             .map(|w| w.waker.clone())
@@ -88,21 +95,19 @@ impl Waiters {
 
     /// Empties the line: nothing will be waited for any more.
     pub(crate) fn take_all(&mut self) -> Vec<Waker> {
-        std::mem::take(&mut self.list)
-            .into_iter()
-            .map(|w| w.waker)
-            .collect()
+        let list = self.0.take().map_or_else(Vec::new, |line| line.list);
+        list.into_iter().map(|w| w.waker).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list().is_empty()
     }
 
     fn first(&self, event: Event) -> Option<&Waiter> {
-        self.list.iter().find(|w| w.event == event)
+        self.list().iter().find(|w| w.event == event)
     }
 
-    fn find(&self, ticket: u64) -> Option<usize> {
-        self.list.iter().position(|w| w.ticket == ticket)
+    fn list(&self) -> &[Waiter] {
+        self.0.as_ref().map_or(&[], |line| &line.list)
     }
 }
