@@ -2,6 +2,9 @@
 //!
 //! Their code is compiled with the crate's tests, and run where it ends by itself.
 
+#[doc = include_str!("../docs/answering.md")]
+pub mod answering {}
+
 #[doc = include_str!("../docs/blocking.md")]
 pub mod blocking {}
 
