@@ -138,6 +138,11 @@ impl Outlet {
         inner.state.is_streaming() || inner.state.ended().is_some()
     }
 
+    /// Whether somebody else still has an open handle.
+    pub(crate) fn has_handles(&self) -> bool {
+        self.shared.has_handles()
+    }
+
     /// The handler has returned, and the channel was closed before: the reply is there.
     pub(crate) fn returned_after_end(&self) -> bool {
         let mut inner = self.shared.lock();
@@ -178,7 +183,7 @@ impl Outlet {
                 self.fail("the subscription was not acknowledged before its result");
             }
             Err(error) => {
-                crate::trace::error!(%error, "the handler returned what is no result");
+                crate::trace::error!(%error, "the handler returned a result that is no JSON object: its client gets an internal error");
                 self.fail("the result is no JSON object");
             }
         }
@@ -190,10 +195,16 @@ impl Outlet {
     }
 
     fn reply(&self, reply: FinalReply) {
-        // An error means that the first reply stands.
-        let _ = self
+        let reason = CloseReason::Replied;
+        if self
             .shared
-            .end(self.shared.lock(), CloseReason::Replied, Some(reply));
+            .end(self.shared.lock(), reason, Some(reply))
+            .is_err()
+        {
+            crate::trace::warn!(
+                "the handler returned a reply after its request had ended: the first one stands"
+            );
+        }
     }
 
     /// Ends the request with an internal error, unless it has ended.
