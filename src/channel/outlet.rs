@@ -177,7 +177,7 @@ impl Outlet {
         let admitted = self.shared.admit(Frame::Result);
         match admitted.and_then(|()| self.shared.encoded_result(json)) {
             Ok(reply) => self.reply(reply),
-            Err(error) if error.is_closed() => {}
+            Err(error) if error.is_closed() => too_late(),
             Err(error) if error.is_not_acknowledged() => {
                 crate::trace::error!("the handler returned a result before its acknowledgement");
                 self.fail("the subscription was not acknowledged before its result");
@@ -195,15 +195,13 @@ impl Outlet {
     }
 
     fn reply(&self, reply: FinalReply) {
-        let reason = CloseReason::Replied;
+        let inner = self.shared.lock();
         if self
             .shared
-            .end(self.shared.lock(), reason, Some(reply))
+            .end(inner, CloseReason::Replied, Some(reply))
             .is_err()
         {
-            crate::trace::warn!(
-                "the handler returned a reply after its request had ended: the first one stands"
-            );
+            too_late();
         }
     }
 
@@ -256,4 +254,10 @@ impl fmt::Debug for Outlet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outlet").finish_non_exhaustive()
     }
+}
+
+fn too_late() {
+    crate::trace::warn!(
+        "the handler returned a reply after its request had ended: the first one stands"
+    );
 }
