@@ -145,7 +145,7 @@ pub(crate) fn caught<T>(what: &'static str, code: impl FnOnce() -> T) -> Option<
                 .copied()
                 .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
                 .unwrap_or("no message");
-            crate::trace::error!(what, message, "panicked");
+            crate::trace::error!(what, panic = message, "a panic was caught");
             // The payload is a user's value, too.
             if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
                 std::mem::forget(again);

@@ -88,7 +88,7 @@ impl SendError {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.kind {
-            Kind::Closed => "the channel is closed: the response has ended",
+            Kind::Closed => "the channel is closed: a reply was sent, the handler returned without `Deferred`, or the client is gone",
             Kind::Full => "the client has not read what was sent before: wait for room with the send that is awaited",
             Kind::NoProgressToken => "the client sent no progress token with this request",
             Kind::NotStreamable => "the client does not accept text/event-stream",

@@ -1,7 +1,8 @@
 //! axum: extractors and responses.
 //!
 //! [`Channel`] and [`Message`] are extractors that leave the body alone, so they go before one that
-//! takes it. [`Reply`], [`Deferred`] and [`RpcError`] are responses.
+//! takes it. That `Handler` is not implemented for a function with them means that this feature is
+//! off, or that an extractor of the body is not the last one. [`Reply`], [`Deferred`] and [`RpcError`] are responses.
 //!
 //! ```
 //! use axum::extract::State;
@@ -14,7 +15,7 @@
 //!     message: Message,
 //! ) -> Result<Reply, RpcError> {
 //!     match message.method() {
-//!         "ping" => Ok(Reply::result(serde_json::json!({"greeting": greeting}))),
+//!         "tools/call" => Ok(Reply::result(serde_json::json!({"content": [], "_meta": {"greeting": greeting}}))),
 //!         method => Err(RpcError::method_not_found(method)),
 //!     }
 //! }

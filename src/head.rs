@@ -67,7 +67,7 @@ pub(crate) fn accepted<F, B>() -> Response<ResponseBody<F, B>> {
 pub(crate) fn rejected<F, B>(rejection: &Rejection) -> Response<ResponseBody<F, B>> {
     crate::trace::debug!(
         reason = rejection.reason(),
-        message = rejection.error().message(),
+        error = rejection.error().message(),
         "rejected a request"
     );
     let mut headers = HeaderMap::new();

@@ -81,7 +81,7 @@ impl<B> LastEvent<B> {
             .filter(|text| id.is_some_and(|id| response::answers(text, id)));
         let Some(text) = event else {
             error!(
-                "the handler returned a body that is no response to the request, on an open stream"
+                "the handler returned a body that is no response to the request, on an open stream: return `Reply`, or `Deferred` while a task replies"
             );
             return Poll::Ready(None);
         };

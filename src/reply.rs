@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
 use crate::channel::Scratch;
+use crate::protocol::raw::RawJson;
 use crate::protocol::rpc_error::RpcError;
 use crate::protocol::sse;
 
@@ -24,7 +25,7 @@ use crate::protocol::sse;
 ///
 /// async fn handler(message: Message) -> Result<Reply, RpcError> {
 ///     match message.method() {
-///         "ping" => Ok(Reply::result(serde_json::json!({}))),
+///         "tools/call" => Ok(Reply::result(serde_json::json!({"content": []}))),
 ///         other => Err(RpcError::method_not_found(other)),
 ///     }
 /// }
@@ -52,6 +53,33 @@ impl Reply {
     /// An error.
     pub fn error(error: impl Into<RpcError>) -> Self {
         Self(Verdict::Error(error.into()))
+    }
+
+    /// The result, if it is one: as it was given, before the layer adds what it lacks.
+    ///
+    /// For tests of handlers.
+    #[must_use]
+    pub fn as_result(&self) -> Option<RawJson<'_>> {
+        match &self.0 {
+            Verdict::Result(json) => std::str::from_utf8(json).ok().map(RawJson::new),
+            _ => None,
+        }
+    }
+
+    /// The error, if it is one.
+    #[must_use]
+    pub fn as_error(&self) -> Option<&RpcError> {
+        match &self.0 {
+            Verdict::Error(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// For a handler that answers some requests later: `Ok(subscriptions.accept(..)?.into())`.
+impl From<Deferred> for Reply {
+    fn from(_: Deferred) -> Self {
+        Self(Verdict::Deferred)
     }
 }
 

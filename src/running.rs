@@ -78,6 +78,12 @@ impl<F> Running<F> {
                 return Poll::Ready(Ok(Decision::Stream(Some(response))));
             }
             Some(Settled::Response(response)) => {
+                if self.driver.outlet.has_handles() {
+                    crate::trace::warn!(
+                        "the handler returned a response of its own while a handle of its channel lives on: \
+                         to have a task reply, return `Deferred`"
+                    );
+                }
                 self.driver.outlet.handler_returned(false);
                 return Poll::Ready(Ok(Decision::Untouched(response)));
             }

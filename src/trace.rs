@@ -1,7 +1,7 @@
 //! Events for what would otherwise vanish; nothing without the feature `tracing`.
 
 #[cfg(feature = "tracing")]
-pub(crate) use tracing::{debug, error};
+pub(crate) use tracing::{debug, error, warn};
 
 /// Takes what tracing's macros take here, so that what an event shows is used either way.
 #[cfg(not(feature = "tracing"))]
@@ -25,4 +25,4 @@ macro_rules! nothing {
     }};
 }
 #[cfg(not(feature = "tracing"))]
-pub(crate) use {nothing, nothing as debug, nothing as error};
+pub(crate) use {nothing, nothing as debug, nothing as error, nothing as warn};

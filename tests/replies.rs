@@ -638,3 +638,63 @@ fn without_the_layer_a_reply_is_a_500_that_says_so() {
         assert!(said.contains("McpChannelLayer"));
     }
 }
+
+// What is easily done wrong
+
+#[tokio::test]
+async fn one_handler_may_reply_now_or_later() {
+    let service = served(|channel: Channel, message: Message| async move {
+        if message.name().as_deref() == Some("now") {
+            return Reply::result(json!({"content": [], "when": "now"}));
+        }
+        tokio::spawn(async move { channel.send_result(json!({"content": [], "when": "later"})) });
+        Reply::from(Deferred)
+    });
+    for when in ["now", "later"] {
+        let reply = Call::tool(when).send(service.clone()).await;
+        assert_eq!(reply.json()["result"]["when"], when);
+    }
+}
+
+#[test]
+fn a_reply_can_be_looked_at() {
+    let result = Reply::result(json!({"a": 1}));
+    assert_eq!(result.as_result().unwrap().as_str(), r#"{"a":1}"#);
+    assert!(result.as_error().is_none());
+    let error = Reply::error(RpcError::unknown_tool("x"));
+    assert_eq!(error.as_error().unwrap().code(), -32602);
+    assert_eq!(error.as_error().unwrap().message(), "Unknown tool: x");
+    assert!(error.as_result().is_none());
+    assert!(Reply::from(Deferred).as_result().is_none());
+}
+
+#[test]
+fn arguments_are_an_object_and_may_be_absent() {
+    #[derive(Debug, Default, PartialEq, serde::Deserialize)]
+    #[serde(default)]
+    struct Arguments {
+        n: u32,
+    }
+    let of = |params: &str| {
+        let json = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        let message = Message::parse(json).unwrap();
+        message.arguments::<Arguments>()
+    };
+    assert_eq!(of("{}").unwrap(), Arguments { n: 0 });
+    assert_eq!(of(r#"{"arguments":{"n":3}}"#).unwrap(), Arguments { n: 3 });
+    for (params, names) in [
+        (r#"{"arguments":{"n":"x"}}"#, "`params.arguments.n`"),
+        (
+            r#"{"arguments":[3]}"#,
+            "`params.arguments` must be an object",
+        ),
+        (
+            r#"{"arguments":null}"#,
+            "`params.arguments` must be an object",
+        ),
+    ] {
+        let error = of(params).unwrap_err();
+        assert_eq!(error.code(), -32602);
+        assert!(error.message().contains(names), "{error}");
+    }
+}

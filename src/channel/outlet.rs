@@ -138,6 +138,11 @@ impl Outlet {
         inner.state.is_streaming() || inner.state.ended().is_some()
     }
 
+    /// Whether somebody else still has an open handle.
+    pub(crate) fn has_handles(&self) -> bool {
+        self.shared.has_handles()
+    }
+
     /// The handler has returned, and the channel was closed before: the reply is there.
     pub(crate) fn returned_after_end(&self) -> bool {
         let mut inner = self.shared.lock();
@@ -172,13 +177,13 @@ impl Outlet {
         let admitted = self.shared.admit(Frame::Result);
         match admitted.and_then(|()| self.shared.encoded_result(json)) {
             Ok(reply) => self.reply(reply),
-            Err(error) if error.is_closed() => {}
+            Err(error) if error.is_closed() => too_late(),
             Err(error) if error.is_not_acknowledged() => {
                 crate::trace::error!("the handler returned a result before its acknowledgement");
                 self.fail("the subscription was not acknowledged before its result");
             }
             Err(error) => {
-                crate::trace::error!(%error, "the handler returned what is no result");
+                crate::trace::error!(%error, "the handler returned a result that is no JSON object: its client gets an internal error");
                 self.fail("the result is no JSON object");
             }
         }
@@ -190,10 +195,14 @@ impl Outlet {
     }
 
     fn reply(&self, reply: FinalReply) {
-        // An error means that the first reply stands.
-        let _ = self
+        let inner = self.shared.lock();
+        if self
             .shared
-            .end(self.shared.lock(), CloseReason::Replied, Some(reply));
+            .end(inner, CloseReason::Replied, Some(reply))
+            .is_err()
+        {
+            too_late();
+        }
     }
 
     /// Ends the request with an internal error, unless it has ended.
@@ -245,4 +254,10 @@ impl fmt::Debug for Outlet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outlet").finish_non_exhaustive()
     }
+}
+
+fn too_late() {
+    crate::trace::warn!(
+        "the handler returned a reply after its request had ended: the first one stands"
+    );
 }

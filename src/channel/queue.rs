@@ -72,10 +72,14 @@ impl Shared {
         if let Some(poller) = poller {
             poller.wake();
         }
-        if queued == Queued::Full {
-            return Err(SendError::FULL);
+        match queued {
+            Queued::Yes => Ok(()),
+            Queued::Full => Err(SendError::FULL),
+            Queued::Skipped => {
+                skipped();
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Queues an item, or puts its sender into the line when there is no room. Once this is ready,
@@ -90,7 +94,11 @@ impl Shared {
         let first = inner.waiters.goes_first(ticket);
         let sent = match self.queue(&mut inner, item, first)? {
             Queued::Yes => inner.budget_spent(),
-            Queued::Skipped => Sent::Done,
+            Queued::Skipped => {
+                drop(inner);
+                skipped();
+                return Poll::Ready(Ok(Sent::Done));
+            }
             Queued::Full => {
                 let stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
                 drop(inner);
@@ -155,4 +163,8 @@ impl Shared {
         // them as notifications is told.
         Ok(inner.state.admit_stream()?)
     }
+}
+
+fn skipped() {
+    crate::trace::debug!("progress that does not increase is not sent");
 }

@@ -61,6 +61,10 @@ impl Shared {
         self.handles.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn has_handles(&self) -> bool {
+        self.handles.load(Ordering::Acquire) > 0
+    }
+
     /// A handle is gone. The last one, once the handler has returned, fails the request.
     pub(crate) fn drop_handle(&self) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -1,5 +1,7 @@
 //! What can be judged before the body is read.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 
 use super::accept::{Accepts, accepts, is_json};
@@ -41,7 +43,13 @@ pub(crate) fn check_head(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             INVALID_REQUEST,
             "content type is not JSON",
-            "`Content-Type` must be `application/json`",
+            match headers.get(header::CONTENT_TYPE) {
+                None => Cow::Borrowed("`Content-Type` is missing: send `application/json`"),
+                Some(sent) => Cow::Owned(format!(
+                    "`Content-Type` is {}, but must be `application/json`",
+                    quote_bytes(sent.as_bytes())
+                )),
+            },
         ));
     }
     accepts(headers).ok_or_else(|| {

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::id::RequestId;
-use super::json::{Span, Text};
+use super::json::{Kind, Span, Text};
+use super::members::Member;
 use super::meta::RequestMeta;
 use super::raw::RawJson;
 use super::rpc_error::RpcError;
@@ -141,6 +142,31 @@ impl Message {
         self.raw_params()
             .unwrap_or(RawJson::new("{}"))
             .parse_as("params")
+    }
+
+    /// Deserializes the `arguments` among the parameters, which `tools/call` and `prompts/get` have,
+    /// borrowing from them where `T` can. Absent ones are an empty object.
+    ///
+    /// # Errors
+    ///
+    /// -32602 with a message that names the field that differs from `T`, and how; also when they are
+    /// no object.
+    pub fn arguments<'a, T: Deserialize<'a>>(&'a self) -> Result<T, RpcError> {
+        let params = self.raw_params().map_or("{}", RawJson::as_str);
+        let whole = Span {
+            start: 0,
+            end: params.len(),
+        };
+        let arguments = match Member::find(params, whole, ["arguments"]) {
+            Ok([Some(arguments)]) if arguments.kind != Kind::Object => {
+                return Err(RpcError::invalid_params(
+                    "`params.arguments` must be an object",
+                ));
+            }
+            Ok([Some(arguments)]) => RawJson::new(arguments.span.of(params)),
+            _ => RawJson::new("{}"),
+        };
+        arguments.parse_as("params.arguments")
     }
 
     /// What the message says about itself in `params._meta`.

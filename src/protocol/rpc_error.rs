@@ -68,6 +68,11 @@ impl RpcError {
         )
     }
 
+    /// -32602: a `tools/call` names a tool that is not there.
+    pub fn unknown_tool(name: &str) -> Self {
+        Self::new(codes::INVALID_PARAMS, format!("Unknown tool: {name}"))
+    }
+
     /// -32602: the parameters are not what the method takes.
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(codes::INVALID_PARAMS, message)
