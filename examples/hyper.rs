@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -31,8 +32,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .service(service_fn(serve));
     let service = TowerToHyperService::new(service);
 
-    let listener = TcpListener::bind("127.0.0.1:3000").await?;
-    println!("listening on http://{}/", listener.local_addr()?);
+    let listener = TcpListener::bind("127.0.0.1:3000")
+        .await
+        .map_err(|why| format!("cannot listen on 127.0.0.1:3000: {why}"))?;
+    let address = listener.local_addr()?;
+    println!(
+        "listening on http://{address}/ until ctrl-c. Try:\n\n{}\n",
+        curl(address)
+    );
     loop {
         let (socket, _) = listener.accept().await?;
         // A frame is a small packet, and should not wait for the next one.
@@ -50,14 +57,25 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
+/// A command that calls the tool, and shows its progress.
+fn curl(address: SocketAddr) -> String {
+    format!(
+        r#"curl -N http://{address}/ \
+  -H 'Content-Type: application/json' \
+  -H 'Accept: application/json, text/event-stream' \
+  -H 'MCP-Protocol-Version: 2026-07-28' \
+  -H 'Mcp-Method: tools/call' \
+  -H 'Mcp-Name: sum' \
+  -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"sum","arguments":{{"numbers":[1,2.5]}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"progressToken":"p"}}}}}}'"#
+    )
+}
+
 /// The service. Without axum, the channel and the message are in the request's extensions.
 async fn serve(request: Request<RequestBody>) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (Some(channel), Some(message)) = (
-        request.extensions().get::<Channel>(),
-        request.extensions().get::<Message>(),
-    ) else {
-        return Ok(RpcError::internal("the McpChannelLayer is missing").into());
-    };
+    // Both are there, or the service was put together without the layer.
+    let extensions = request.extensions();
+    let channel: &Channel = extensions.get().expect("a McpChannelLayer around it");
+    let message: &Message = extensions.get().expect("a McpChannelLayer around it");
     Ok(match answer(channel, message).await {
         Ok(reply) => reply.into(),
         Err(error) => error.into(),
@@ -85,22 +103,20 @@ async fn answer(channel: &Channel, message: &Message) -> Result<Reply, RpcError>
             "ttlMs": 60_000,
             "cacheScope": "public",
         }))),
-        "tools/call" if message.name().as_deref() == Some("sum") => sum(channel, message).await,
-        "tools/call" => Err(RpcError::invalid_params("the only tool is `sum`")),
+        "tools/call" => match message.name().as_deref() {
+            Some("sum") => sum(channel, message).await,
+            other => Err(RpcError::unknown_tool(other.unwrap_or_default())),
+        },
         other => Err(RpcError::method_not_found(other)),
     }
 }
 
 async fn sum(channel: &Channel, message: &Message) -> Result<Reply, RpcError> {
     #[derive(Deserialize)]
-    struct Params {
-        arguments: Arguments,
-    }
-    #[derive(Deserialize)]
     struct Arguments {
         numbers: Vec<f64>,
     }
-    let Arguments { numbers } = message.params::<Params>()?.arguments;
+    let Arguments { numbers } = message.arguments()?;
     let mut sum = 0.0;
     for (n, number) in numbers.iter().enumerate() {
         sum += number;

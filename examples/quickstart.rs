@@ -1,4 +1,4 @@
-//! The main job, seen from both ends of a socket.
+//! The main job, seen from both ends of a socket: four exchanges, and how long each thing took.
 //!
 //! ```text
 //! cargo run --example quickstart             shows four exchanges and ends
@@ -35,17 +35,15 @@ async fn cook(
     message: Message,
 ) -> Result<Reply, RpcError> {
     #[derive(Deserialize)]
-    struct Call {
-        arguments: Order,
-    }
-    #[derive(Deserialize)]
     struct Order {
         guests: u32,
     }
-    if (message.method(), message.name().as_deref()) != ("tools/call", Some("cook")) {
-        return Err(RpcError::method_not_found(message.method()));
+    match (message.method(), message.name().as_deref()) {
+        ("tools/call", Some("cook")) => {}
+        ("tools/call", Some(tool)) => return Err(RpcError::unknown_tool(tool)),
+        (method, _) => return Err(RpcError::method_not_found(method)),
     }
-    let Order { guests } = message.params::<Call>()?.arguments;
+    let Order { guests } = message.arguments()?;
 
     let noticing = Noticing(Some(gone));
     for (n, dish) in DISHES.iter().enumerate() {
@@ -101,13 +99,11 @@ async fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("\nNot as it should be: {why}");
-            ExitCode::FAILURE
-        }
+    if let Err(why) = ended {
+        eprintln!("\nNot as it should be: {why}");
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }
 
 async fn show() -> Result<()> {
@@ -116,66 +112,53 @@ async fn show() -> Result<()> {
     let address = listener.local_addr()?.to_string();
     tokio::spawn(async move { axum::serve(listener, router(gone)).await });
     println!("An axum handler behind McpChannelLayer, on http://{address}/mcp");
+    println!("`>` is sent, `<` received, in ms since the request was sent");
 
-    title("1  A client that wants the result, and nothing else: one JSON reply");
-    let mut client = Client::send(&address, "", "cook").await?;
+    title("1  A client that asks for no progress and no logs: one JSON reply");
+    let mut client = Client::send(&address, "", "cook", "").await?;
     let reply = client.json().await?;
     expect(client.is("200 OK", "application/json"), "a JSON reply")?;
     expect(reply["result"]["content"].is_array(), "a result")?;
 
-    title("2  The same tool, asked for progress and log records: a stream, frame by frame");
-    let mut client = Client::send(&address, LIVE, "cook").await?;
+    title("2  The same call with two keys more in `_meta`: a stream, frame by frame");
+    println!(
+        "          `progressToken` asks for progress, `io.modelcontextprotocol/logLevel` for logs"
+    );
+    let mut client = Client::send(&address, LIVE, "cook", "").await?;
     expect(client.is("200 OK", "text/event-stream"), "a stream")?;
     let mut frames = Vec::new();
     while let Some(frame) = client.frame().await? {
         frames.push(frame);
     }
     let progress = |(_, frame): &&(_, Value)| frame["method"] == "notifications/progress";
-    let first = frames
-        .iter()
-        .find(progress)
-        .map_or(Duration::MAX, |one| one.0);
-    let last = frames.last().map_or(Duration::ZERO, |one| one.0);
-    expect(
-        frames.iter().filter(progress).count() == DISHES.len(),
-        "progress for each dish",
-    )?;
-    expect(
-        frames.len() == 2 * DISHES.len() + 1,
-        "as many log records, and the result",
-    )?;
-    expect(
-        last.saturating_sub(first) > PER_DISH,
-        "each frame when it was sent, not all at the end",
-    )?;
+    let reports = frames.iter().filter(progress).count();
+    let time = |frame: Option<&(Duration, _)>| frame.map_or(Duration::ZERO, |(time, _)| *time);
+    let lasted = time(frames.last()).saturating_sub(time(frames.first()));
+    expect(reports == DISHES.len(), "progress for each dish")?;
+    expect(frames.len() == 2 * reports + 1, "logs and a result")?;
+    expect(lasted > PER_DISH, "each frame when it was sent")?;
     println!(
         "          ({} bytes)\n\n{} frames. The first came {} before the last: nothing was held back.",
         client.received,
         frames.len(),
-        ms(last.saturating_sub(first))
+        ms(lasted)
     );
 
     title("3  A request that contradicts itself: refused, with the reason, before any handler");
-    let mut client = Client::send(&address, "", "bake").await?;
+    let mut client = Client::send(&address, "", "bake", "(as in 1, but Mcp-Name: bake)").await?;
     let reply = client.json().await?;
-    expect(
-        client.is("400 Bad Request", "application/json"),
-        "a rejection",
-    )?;
+    expect(client.is("400 Bad Request", "application/json"), "a 400")?;
     expect(reply["error"]["code"] == -32020, "a header mismatch")?;
 
     title("4  A client that hangs up: the handler is dropped where it waits");
-    let mut client = Client::send(&address, LIVE, "cook").await?;
+    let mut client = Client::send(&address, LIVE, "cook", "(as in 2)").await?;
     client.frame().await?.ok_or("the stream ended early")?;
     let hung_up = Instant::now();
     let received = client.received;
     drop(client);
     println!("          (the client hangs up after {received} bytes)");
-    let noticed = notice(&mut noticed).await?;
-    println!(
-        "The handler noticed {} later, with two dishes to go.",
-        ms(noticed.saturating_duration_since(hung_up))
-    );
+    let later = ms(notice(&mut noticed).await? - hung_up);
+    println!("The handler noticed {later} later, with two dishes to go.");
 
     println!("\nAll as it should be. Try it with a client of yours:");
     println!("    cargo run --example quickstart -- --serve");
@@ -193,8 +176,10 @@ async fn serve() -> Result<()> {
     let (gone, mut noticed) = unbounded_channel();
     let listener = match TcpListener::bind("127.0.0.1:3000").await {
         Ok(listener) => listener,
-        // Somebody else is there; any port will do.
-        Err(_) => TcpListener::bind("127.0.0.1:0").await?,
+        Err(why) => {
+            println!("127.0.0.1:3000 is not to be had ({why}), so it is another port:");
+            TcpListener::bind("127.0.0.1:0").await?
+        }
     };
     let address = listener.local_addr()?;
     println!("Serving on http://{address}/mcp until ctrl-c. Watch the frames come in:\n");
@@ -262,14 +247,20 @@ struct Client {
 }
 
 impl Client {
-    /// Sends the request, and reads the head of the response.
-    async fn send(address: &str, meta: &str, name: &str) -> Result<Self> {
+    /// Sends the request, and reads the head of the response. `in_short` is printed in place of
+    /// what was seen before.
+    async fn send(address: &str, meta: &str, name: &str, in_short: &str) -> Result<Self> {
         let request = request(address, meta, name);
         let mut socket = TcpStream::connect(address).await?;
         socket.set_nodelay(true)?;
         let started = Instant::now();
         socket.write_all(request.as_bytes()).await?;
-        for line in request.lines() {
+        let shown = if in_short.is_empty() {
+            &request
+        } else {
+            in_short
+        };
+        for line in shown.lines() {
             println!("{} {line}", paint("36", "          >"));
         }
         println!("          ({} bytes)\n", request.len());

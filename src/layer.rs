@@ -149,7 +149,7 @@ impl McpChannelLayer {
     ///
     /// async fn handler(channel: Channel) {
     ///     let kitchen = channel.value::<Kitchen>();
-    ///     // There when an outer layer put one into the request's extensions.
+    ///     // There when a layer *outside* put one into the request's extensions; None otherwise.
     ///     let user = channel.value::<User>();
     /// }
     /// ```
@@ -161,6 +161,12 @@ impl McpChannelLayer {
 
     /// Has the channel carry the request's extension of this type, when it has one: what an outer
     /// layer found out about the caller, say. It wins over a [`value`](Self::value).
+    ///
+    /// Only what is there when the request reaches this layer is copied. What a layer *inside* puts
+    /// into the extensions later, a handler finds there (with axum's `Extension`, say), but not in
+    /// its channel. So authentication belongs outside; [Deployment] has a whole example.
+    ///
+    /// [Deployment]: crate::guide::deployment#authentication
     pub fn copy_value<T: Clone + Send + Sync + 'static>(self) -> Self {
         self.with(|config| config.copied_types.add::<T>())
     }

@@ -1,3 +1,23 @@
+// Where the README's links lead in these pages: of two definitions, the first counts. In a checkout
+// it is the README's own, to files.
+//! [`McpChannelLayer`]: crate::McpChannelLayer
+//! [answering]: crate::guide::answering
+//! [blocking]: crate::guide::blocking
+//! [back-pressure]: crate::guide::back_pressure
+//! [disconnects]: crate::guide::disconnects
+//! [proxy]: crate::guide::proxy
+//! [deployment]: crate::guide::deployment
+//! [auth]: crate::guide::deployment#authentication
+//! [without-axum]: crate::guide::without_axum
+//! [testing]: crate::guide::testing
+//! [protocol]: crate::guide::protocol
+//! [ex-everything]: https://docs.rs/crate/mcp-channel/latest/source/examples/everything/
+//! [ex-hyper]: https://docs.rs/crate/mcp-channel/latest/source/examples/hyper.rs
+//! [ex-cluster]: https://docs.rs/crate/mcp-channel/latest/source/examples/cluster/
+//! [benches]: https://docs.rs/crate/mcp-channel/latest/source/benches/README.md
+//! [mit]: https://docs.rs/crate/mcp-channel/latest/source/LICENSE-MIT
+//! [apache]: https://docs.rs/crate/mcp-channel/latest/source/LICENSE-APACHE
+//!
 // The code in it needs the feature `axum`.
 #![cfg_attr(any(feature = "axum", not(doctest)), doc = include_str!("../README.md"))]
 #![forbid(unsafe_code)]

@@ -12,6 +12,9 @@ use crate::protocol::rpc_error::RpcError;
 ///
 /// A server that ends gracefully waits for its open responses, and a `subscriptions/listen` stream
 /// ends only when somebody ends it. [`begin`](Self::begin) ends them all, so that the server can.
+/// Where one [`Subscriptions`](crate::subscriptions::Subscriptions) accepts all of them, its
+/// [`shut_down`](crate::subscriptions::Subscriptions::shut_down) does as well, and needs no option of the
+/// layer.
 ///
 /// Handles are cheap to clone, and all of them speak of the same shutdown.
 ///

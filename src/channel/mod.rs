@@ -73,11 +73,12 @@ pub enum Status {
 /// # Examples
 ///
 /// ```
-/// # use mcp_channel::{Channel, SendError};
-/// async fn index(channel: Channel) -> Result<(), SendError> {
-///     channel.send_progress((1, 2, "reading")).await?;
-///     channel.send_log(mcp_channel::LogLevel::Info, "half way").await?;
-///     channel.send_progress((2, 2)).await
+/// # use mcp_channel::{Channel, LogLevel};
+/// async fn index(channel: Channel) {
+///     // What the client does not want, or is no longer there for, is no reason to fail.
+///     let _ = channel.send_progress((1, 2, "reading")).await;
+///     let _ = channel.send_log(LogLevel::Info, "half way").await;
+///     let _ = channel.send_progress((2, 2)).await;
 /// }
 /// ```
 pub struct Channel {
@@ -129,6 +130,11 @@ impl Channel {
     /// A value of the application: one that the layer [copied from the request's
     /// extensions](crate::McpChannelLayer::copy_value), or else one that it [was
     /// given](crate::McpChannelLayer::value).
+    ///
+    /// `None` although the request has such an extension means that the layer was not told to
+    /// [`copy_value`](crate::McpChannelLayer::copy_value) it, or that what puts it there runs inside
+    /// the layer, after the channel was made; see
+    /// [Deployment](crate::guide::deployment#authentication).
     #[must_use]
     pub fn value<T: Send + Sync + 'static>(&self) -> Option<&T> {
         let info = &self.shared.info;

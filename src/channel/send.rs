@@ -26,8 +26,11 @@ impl Channel {
     /// [`is_no_progress_token`](SendError::is_no_progress_token),
     /// [`is_invalid_message`](SendError::is_invalid_message) for NaN, an infinity, or on a
     /// `subscriptions/listen` stream, which carries no progress (and before the acknowledgement
-    /// [`is_not_acknowledged`](SendError::is_not_acknowledged)). A handler may ignore them all: when
-    /// the client is gone it is cancelled anyway.
+    /// [`is_not_acknowledged`](SendError::is_not_acknowledged)).
+    ///
+    /// In a handler write `let _ = …`, and no `?`: a client that did not ask for progress is an error
+    /// here, and a report that was not sent is no reason to fail. When the client is gone, the
+    /// handler is cancelled anyway.
     ///
     /// # Cancel safety
     ///

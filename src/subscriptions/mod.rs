@@ -25,9 +25,19 @@
 //! ```
 //!
 //! A client is told only of the kinds that it asked for and that the server honours, which the
-//! [`Builder`] says for all and [`Subscriptions::accept_with`] for one. Declare in the result of
-//! `server/discover` what is honoured: `listChanged` of `tools`, `prompts` and `resources`, and
-//! `subscribe` of `resources`.
+//! [`Builder`] says for all and [`Subscriptions::accept_with`] for one. By default that is all four,
+//! and the acknowledgement promises each client what it asked for of them. A server that publishes
+//! less says so, one whose list of tools is all that ever changes for instance:
+//!
+//! ```
+//! use mcp_channel::subscriptions::Subscriptions;
+//!
+//! let subscriptions =
+//!     Subscriptions::builder().prompts(false).resources(false).resource_subscriptions(false).build();
+//! ```
+//!
+//! Declare in the result of `server/discover` what is honoured: `listChanged` of `tools`, `prompts`
+//! and `resources`, and `subscribe` of `resources`.
 //!
 //! Publishing never waits, and a client that does not read costs no more than its filter: see
 //! [`Subscriptions`].
@@ -35,9 +45,15 @@
 //! # Shutdown
 //!
 //! A server that ends gracefully waits for its open responses, and a subscription has no end of its
-//! own. So end them first: with [`Subscriptions::shut_down`], or with a
-//! [`Shutdown`](crate::Shutdown) on the layer, which ends every listen stream whoever accepted it.
-//! Clients get their completion result, and those that listen anew are refused.
+//! own. So end them first, in one of two ways:
+//!
+//! - [`Subscriptions::shut_down`] ends those that were accepted here. It is at hand where the
+//!   subscriptions are, and needs nothing on the layer.
+//! - A [`Shutdown`](crate::Shutdown) on the layer ends every listen stream that passes it, whoever
+//!   accepted it: take it where there are several `Subscriptions`, or a handler that writes such
+//!   streams by itself.
+//!
+//! Either way clients get their completion result, and those that listen anew are refused.
 //!
 //! ```no_run
 //! # #[cfg(feature = "axum")]
