@@ -2,6 +2,9 @@
 //!
 //! Their code is compiled with the crate's tests, and run where it ends by itself.
 
+// Links from guide to guide are defined twice: here for these pages, where the first one counts, and in
+// the file for those who read it in a checkout.
+
 #[doc = include_str!("../docs/answering.md")]
 pub mod answering {}
 
@@ -11,15 +14,23 @@ pub mod blocking {}
 #[doc = include_str!("../docs/back-pressure.md")]
 pub mod back_pressure {}
 
+/// [write-time-out]: crate::guide::back_pressure#a-write-time-out
+/// [proxy]: crate::guide::proxy
+///
 #[doc = include_str!("../docs/disconnects.md")]
 pub mod disconnects {}
 
 #[doc = include_str!("../docs/proxy.md")]
 pub mod proxy {}
 
+/// [back-pressure]: crate::guide::back_pressure
+/// [proxy]: crate::guide::proxy
+///
 #[doc = include_str!("../docs/deployment.md")]
 pub mod deployment {}
 
+/// [answering]: crate::guide::answering
+///
 #[doc = include_str!("../docs/without-axum.md")]
 pub mod without_axum {}
 
