@@ -24,8 +24,6 @@ pub(crate) struct Inner {
     /// The final reply, kept back until it is known what the response is to be.
     pub(crate) reply: Option<FinalReply>,
     pub(super) progress: Option<ProgressNumber>,
-    /// What its progress events begin with; empty before the first.
-    pub(super) progress_head: Box<[u8]>,
     pub(super) waiters: Waiters,
     /// Dropped when the channel ends.
     pub(super) guard: Option<Box<dyn Send + Sync>>,
@@ -90,7 +88,6 @@ impl Inner {
             outgoing: Outgoing::default(),
             reply: None,
             progress: None,
-            progress_head: Box::default(),
             waiters: Waiters::default(),
             guard: None,
             poller: None,

@@ -6,7 +6,7 @@ use super::inner::{Inner, Sent};
 use super::shared::Shared;
 use super::waiters::{Event, Ticket};
 use crate::error::SendError;
-use crate::protocol::progress::{self, Progress, ProgressNumber};
+use crate::protocol::progress::{Progress, ProgressNumber};
 use crate::protocol::sse;
 use crate::state::Frame;
 
@@ -117,11 +117,13 @@ impl Shared {
     /// `first` says that nobody waits who came before.
     fn queue(&self, inner: &mut Inner, item: Item<'_>, first: bool) -> Result<Queued, SendError> {
         inner.state.admit(item.frame())?;
+        let mut token = None;
         let progress = item.progress();
         if let Some(now) = progress {
-            let Some(token) = self.info.meta.progress_token() else {
+            token = self.info.meta.progress_token();
+            if token.is_none() {
                 return Err(SendError::NO_PROGRESS_TOKEN);
-            };
+            }
             if !item.is_finite() {
                 return Err(SendError::invalid(
                     "progress and its total are finite numbers",
@@ -130,19 +132,14 @@ impl Shared {
             if inner.progress.is_some_and(|last| !now.is_more_than(last)) {
                 return Ok(Queued::Skipped);
             }
-            if inner.progress_head.is_empty() {
-                inner.progress_head = progress::head(token);
-            }
         }
-        if !first {
-            return Ok(Queued::Full);
-        }
-        let head = &inner.progress_head;
         let limit = self.info.options.buffer_limit;
-        let queued = inner.outgoing.append(limit, |out| match item {
-            Item::Progress(progress) => progress.append_event(out, head),
-            Item::Json { json, .. } => sse::append_event(out, json),
-        });
+        let queued = first
+            && inner.outgoing.append(limit, |out| match (item, token) {
+                (Item::Progress(progress), Some(token)) => progress.append_event(out, token),
+                (Item::Progress(_), None) => {}
+                (Item::Json { json, .. }, _) => sse::append_event(out, json),
+            });
         if !queued {
             return Ok(Queued::Full);
         }

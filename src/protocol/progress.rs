@@ -7,15 +7,7 @@ use bytes::{BufMut, BytesMut};
 
 use super::{encode, id::ProgressToken};
 
-/// What all progress events of a request begin with.
-pub(crate) fn head(token: &ProgressToken) -> Box<[u8]> {
-    let mut head = Vec::with_capacity(HEAD.len() + 64);
-    head.extend_from_slice(HEAD);
-    token.write_json(&mut head);
-    head.extend_from_slice(br#","progress":"#);
-    head.into()
-}
-
+/// How each progress event begins.
 const HEAD: &[u8] = b"event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":";
 
 /// How far a request has come: an amount, the total where it is known, and a text for people.
@@ -60,10 +52,12 @@ impl<'a> Progress<'a> {
         self.progress.is_finite() && self.total.is_none_or(ProgressNumber::is_finite)
     }
 
-    /// Appends the notification as one event, with the [`head`] of its request. Runs no user code.
-    pub(crate) fn append_event(&self, out: &mut BytesMut, head: &[u8]) {
-        out.reserve(head.len() + 64);
-        out.put_slice(head);
+    /// Appends the notification as one event. Runs no user code.
+    pub(crate) fn append_event(&self, out: &mut BytesMut, token: &ProgressToken) {
+        out.reserve(192);
+        out.put_slice(HEAD);
+        token.write_json(out);
+        out.put_slice(br#","progress":"#);
         self.progress.append(out);
         if let Some(total) = self.total {
             out.put_slice(br#","total":"#);
@@ -200,7 +194,7 @@ mod tests {
         let mut out = BytesMut::new();
         progress
             .into()
-            .append_event(&mut out, &head(&ProgressToken::from("t")));
+            .append_event(&mut out, &ProgressToken::from("t"));
         let text = String::from_utf8(out.to_vec()).unwrap();
         let json = text
             .strip_prefix("event: message\ndata: ")
