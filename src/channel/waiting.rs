@@ -48,10 +48,15 @@ impl Shared {
     }
 
     /// One that waited does not any more. When it was next in line for room, another is.
+    #[inline]
     pub(crate) fn leave(&self, ticket: &mut Ticket) {
-        if ticket.is_none() {
-            return;
+        if !ticket.is_none() {
+            self.leave_line(ticket);
         }
+    }
+
+    #[cold]
+    fn leave_line(&self, ticket: &mut Ticket) {
         let mut inner = self.lock();
         let stale = inner.waiters.leave(ticket);
         let next = inner.waiters.next_for_room();
