@@ -1,5 +1,6 @@
-//! This library with its default options, and a handler that reads its parameters into types and answers with a value.
+//! This library with its default options, and a handler that reads its arguments into types and replies through the channel.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,25 +11,16 @@ use harness::Context;
 use harness::wire::Arguments;
 use http::{Request, Response};
 use http_body_util::Empty;
-use mcp_channel::{Channel, McpChannelLayer, Message, Reply, RequestBody, RpcError, SendError};
+use mcp_channel::{Channel, McpChannelLayer, Message, RequestBody, RpcError, SendError};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tower::{Layer, service_fn};
 
+/// The text that `echo` is given, where it lies in the request.
 #[derive(Deserialize)]
-struct Params {
-    name: Tool,
-    #[serde(default)]
-    arguments: Arguments,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Tool {
-    Echo,
-    Progress,
-    Hold,
-    Fan,
+struct Echo<'a> {
+    #[serde(borrow, default)]
+    text: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
@@ -42,8 +34,8 @@ enum Content<'a> {
     Text { text: &'a str },
 }
 
-fn result(text: &str) -> Reply {
-    Reply::result(ToolResult { content: [Content::Text { text }] })
+fn reply(channel: &Channel, text: &str) -> Result<(), SendError> {
+    channel.send_result(ToolResult { content: [Content::Text { text }] })
 }
 
 async fn handle(context: Arc<Context>, request: Request<RequestBody>) -> Result<Response<Empty<Bytes>>, Infallible> {
@@ -53,22 +45,31 @@ async fn handle(context: Arc<Context>, request: Request<RequestBody>) -> Result<
     let (Some(channel), Some(message)) = (channel, message) else {
         return Ok(RpcError::internal("there is no layer").into());
     };
-    let params = match message.params::<Params>() {
-        Ok(params) => params,
-        Err(error) => return Ok(error.into()),
-    };
-    // Nothing of the request is kept while the tool runs.
-    drop(message);
-    Ok(match run(&context, &channel, params).await {
-        Ok(reply) => reply.into(),
-        Err(error) => RpcError::internal(error.to_string()).into(),
+    Ok(match run(&context, &channel, message).await {
+        Ok(()) => Response::new(Empty::new()),
+        Err(error) => error.into(),
     })
 }
 
-async fn run(context: &Context, channel: &Channel, Params { name, arguments }: Params) -> Result<Reply, SendError> {
-    match name {
-        Tool::Echo => Ok(result(&arguments.text)),
-        Tool::Progress => {
+async fn run(context: &Context, channel: &Channel, message: Message) -> Result<(), RpcError> {
+    if message.name().as_deref() == Some("echo") {
+        let Echo { text } = message.arguments()?;
+        return reply(channel, &text).map_err(failed);
+    }
+    let tool = message.name().unwrap_or_default().into_owned();
+    let arguments = message.arguments()?;
+    // Nothing of the request is kept while the tool runs.
+    drop(message);
+    stream(context, channel, &tool, arguments).await.map_err(failed)
+}
+
+fn failed(error: SendError) -> RpcError {
+    RpcError::internal(error.to_string())
+}
+
+async fn stream(context: &Context, channel: &Channel, tool: &str, arguments: Arguments) -> Result<(), SendError> {
+    match tool {
+        "progress" => {
             let steps = arguments.steps;
             let message = arguments.text_of_message();
             let pause = Duration::from_millis(arguments.pause_ms);
@@ -82,20 +83,20 @@ async fn run(context: &Context, channel: &Channel, Params { name, arguments }: P
                     pauses.tick().await;
                 }
             }
-            Ok(result("done"))
+            reply(channel, "done")
         }
-        Tool::Hold => {
+        "hold" => {
             let _guard = context.guard();
             channel.send_progress((1, 1)).await?;
             std::future::pending().await
         }
-        Tool::Fan => {
+        _ => {
             let mut beats = context.beats();
             for step in 1_u64.. {
                 channel.send_progress((step, step)).await?;
                 beats.changed().await.expect("the context outlives its requests");
             }
-            Ok(result("never"))
+            reply(channel, "never")
         }
     }
 }
