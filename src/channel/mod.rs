@@ -21,7 +21,7 @@ use std::fmt;
 pub use closed::{Closed, Flush};
 pub(crate) use inner::FinalReply;
 pub use outlet::Outlet;
-pub(crate) use outlet::{Decided, Step};
+pub(crate) use outlet::{Decided, Returned, Step};
 pub(crate) use scratch::Scratch;
 pub use sending::Sending;
 pub(crate) use shared::{Info, Shared};

@@ -52,7 +52,7 @@ impl Outgoing {
 
     /// What is handed out next. Keyed frames are held back until `keyed` allows them.
     pub(crate) fn take(&mut self, keyed: bool) -> Option<Bytes> {
-        if let Some(rest) = self.rest.take() {
+        if let Some(rest) = self.take_rest() {
             return Some(rest);
         }
         if !self.buffer.is_empty() {
@@ -61,6 +61,11 @@ impl Outgoing {
         let (head, tail) = self.slots.as_mut().filter(|_| keyed)?.pop()?;
         self.rest = Some(tail);
         Some(head)
+    }
+
+    /// The second piece of a keyed frame, when the first was handed out.
+    pub(crate) fn take_rest(&mut self) -> Option<Bytes> {
+        self.rest.take()
     }
 
     /// Whether nothing waits, keyed frames aside.
