@@ -20,7 +20,10 @@ use tower::{Layer, ServiceExt, service_fn};
 #[derive(Arbitrary, Debug)]
 struct Client<'a> {
     post: bool,
-    plain: bool,
+    /// Begins with the headers and the body of a sound request.
+    sound: bool,
+    /// What is put into that body: where, in the place of how much.
+    edits: Vec<(u16, u8, &'a [u8])>,
     limit: Option<u8>,
     hosts: bool,
     uri: &'a str,
@@ -40,6 +43,8 @@ enum Header<'a> {
     Other(&'a str),
 }
 
+const SOUND: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":7,"io.modelcontextprotocol/logLevel":"info","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}}"#;
+
 async fn handle(request: Request<RequestBody>) -> Result<Response<Full<Bytes>>, Infallible> {
     let message: &Message = request.extensions().get().expect("a message");
     let _ = (message.name(), message.meta().client_info());
@@ -58,9 +63,24 @@ fuzz_target!(|client: Client<'_>| {
     if let Some(limit) = client.limit {
         layer = layer.body_limit(limit.into());
     }
-    let pieces: Vec<_> = client
-        .pieces
-        .iter()
+    let mut text = Vec::new();
+    if client.sound {
+        text.extend_from_slice(SOUND.as_bytes());
+        for (at, gone, put) in &client.edits {
+            let at = usize::from(*at).min(text.len());
+            let end = (at + usize::from(*gone)).min(text.len());
+            text.splice(at..end, put.iter().copied());
+        }
+    }
+    let untouched = client.post
+        && client.sound
+        && client.edits.is_empty()
+        && client.pieces.is_empty()
+        && client.headers.is_empty()
+        && client.limit.is_none()
+        && !client.hosts;
+    let pieces: Vec<_> = std::iter::once(&*text)
+        .chain(client.pieces.iter().copied())
         .map(|piece| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(piece))))
         .collect();
     let mut request = Request::new(StreamBody::new(stream::iter(pieces)));
@@ -70,10 +90,16 @@ fuzz_target!(|client: Client<'_>| {
     if let Ok(uri) = client.uri.parse() {
         *request.uri_mut() = uri;
     }
-    if client.plain {
-        let headers = request.headers_mut();
-        headers.insert("content-type", HeaderValue::from_static("application/json"));
-        headers.insert("mcp-protocol-version", HeaderValue::from_static("2026-07-28"));
+    if client.sound {
+        for (name, value) in [
+            ("content-type", "application/json"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "echo"),
+        ] {
+            let value = HeaderValue::from_static(value);
+            request.headers_mut().insert(name, value);
+        }
     }
     for (header, value) in &client.headers {
         let name = match header {
@@ -94,6 +120,7 @@ fuzz_target!(|client: Client<'_>| {
     let service = layer.layer(service_fn(handle));
     let Ok(response) = service.oneshot(request).now_or_never().expect("an answer");
     let (head, body) = response.into_parts();
+    assert!(!untouched || head.status == 200, "{head:?}");
     let collected = body.collect().now_or_never().expect("a body that is there");
     let bytes = collected.expect("no error").to_bytes();
     if head.status == 202 {
@@ -102,7 +129,9 @@ fuzz_target!(|client: Client<'_>| {
     }
     let json: &[u8] = if head.headers["content-type"] == "text/event-stream" {
         let event = bytes.strip_prefix(b"event: message\ndata: ");
-        event.and_then(|event| event.strip_suffix(b"\n\n")).expect("one event")
+        event
+            .and_then(|event| event.strip_suffix(b"\n\n"))
+            .expect("one event")
     } else {
         &bytes
     };

@@ -196,7 +196,10 @@ fuzz_target!(|acts: Vec<Act>| {
         }
     }
     if ended {
-        assert!(waiting.is_empty(), "somebody waits for a channel that has ended");
+        assert!(
+            waiting.is_empty(),
+            "somebody waits for a channel that has ended"
+        );
         assert!(channel.try_send_progress(i64::MAX).unwrap_err().is_closed());
     } else {
         assert!(waiting.iter().all(|w| !w.room), "a send was left waiting");
@@ -207,7 +210,11 @@ fuzz_target!(|acts: Vec<Act>| {
     let text = String::from_utf8(stream).expect("UTF-8");
     let mut arrived: Vec<Value> = text
         .split_terminator("\n\n")
-        .map(|event| event.strip_prefix("event: message\ndata: ").expect("an event"))
+        .map(|event| {
+            event
+                .strip_prefix("event: message\ndata: ")
+                .expect("an event")
+        })
         .map(|data| serde_json::from_str(data).expect("JSON"))
         .collect();
     let reply = outlet.as_mut().and_then(|outlet| outlet.try_reply());
