@@ -100,17 +100,20 @@ where
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             KindProj::Inner(body) => {
-                let Some(polled) = caught("the response body", || body.poll_frame(cx)) else {
-                    kind.set(Kind::Empty);
-                    return Poll::Ready(Some(Err("the response body panicked".into())));
-                };
-                polled.map(|frame| {
-                    frame.map(|frame| {
-                        let into_bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
-                        frame
-                            .map(|frame| frame.map_data(into_bytes))
-                            .map_err(Into::into)
+                // Its data and its errors are a user's, too.
+                let into_bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
+                let polled = caught("the response body", || {
+                    body.poll_frame(cx).map(|frame| {
+                        frame.map(|frame| {
+                            frame
+                                .map(|frame| frame.map_data(into_bytes))
+                                .map_err(Into::into)
+                        })
                     })
+                });
+                polled.unwrap_or_else(|| {
+                    let _ = caught("the response body", || kind.set(Kind::Empty));
+                    Poll::Ready(Some(Err("the response body panicked".into())))
                 })
             }
             KindProj::Stream(stream) => stream

@@ -39,7 +39,8 @@ impl Collect {
         B: Body,
         B::Error: Into<BoxError>,
     {
-        if self.len() + body.size_hint().lower() > self.limit {
+        // Whoever wrote the body may say anything of its size.
+        if self.len().saturating_add(body.size_hint().lower()) > self.limit {
             return Poll::Ready(Err(check::too_large(self.limit)));
         }
         while let Some(frame) = ready!(body.as_mut().poll_frame(cx)) {
@@ -53,7 +54,7 @@ impl Collect {
             let Ok(data) = frame.into_data() else {
                 continue;
             };
-            if self.len() + data.remaining() as u64 > self.limit {
+            if self.len().saturating_add(data.remaining() as u64) > self.limit {
                 return Poll::Ready(Err(check::too_large(self.limit)));
             }
             self.push(data);

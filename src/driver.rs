@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use http::{HeaderMap, Response};
 
-use crate::channel::Outlet;
+use crate::channel::{Outlet, Returned};
 use crate::error::BoxError;
 use crate::reply::Verdict;
 
@@ -51,6 +51,8 @@ pub(crate) enum Settled<B, E> {
     Channel(HeaderMap),
     /// The handler answered without its channel.
     Response(Response<B>),
+    /// So it did, but the stream is open: the body is to be the last event.
+    LastEvent(Response<B>),
     /// The handler failed, and nothing was sent.
     Error(E),
 }
@@ -98,11 +100,14 @@ impl<F> Driver<F> {
                 HeaderMap::new()
             }
             Outcome::Error(error) => {
-                if !outlet.was_used() {
+                if outlet.close_unused() {
                     return Settled::Error(error);
                 }
-                let error: BoxError = error.into();
-                crate::trace::error!(%error, "the handler failed after it had sent something");
+                // Showing it is code of a user, too.
+                let _ = caught("the handler's error", || {
+                    let error: BoxError = error.into();
+                    crate::trace::error!(%error, "the handler failed after it had sent something");
+                });
                 outlet.fail(INTERNAL);
                 HeaderMap::new()
             }
@@ -115,10 +120,13 @@ impl<F> Driver<F> {
                     }
                     Some(Verdict::Result(json)) => outlet.reply_result(&json),
                     Some(Verdict::Error(error)) => outlet.reply_error(&error),
-                    None if outlet.returned_after_end() => {
-                        return Settled::Channel(headers_of(response));
+                    None => {
+                        return match outlet.returned() {
+                            Returned::AfterEnd => Settled::Channel(headers_of(response)),
+                            Returned::LastEvent => Settled::LastEvent(response),
+                            Returned::Untouched => Settled::Response(response),
+                        };
                     }
-                    None => return Settled::Response(response),
                 }
                 headers_of(response)
             }

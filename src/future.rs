@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 use pin_project::pin_project;
 use tower_service::Service;
@@ -17,12 +17,13 @@ use crate::body::ResponseBody;
 use crate::channel::{Channel, Info, Outlet, Shared};
 use crate::collect::Collect;
 use crate::config::Config;
-use crate::driver::Driver;
+use crate::driver::{Driver, INTERNAL, caught};
 use crate::error::BoxError;
 use crate::head;
 use crate::protocol::check::{self, Accepts};
 use crate::protocol::message::Message;
 use crate::protocol::rejection::Rejection;
+use crate::protocol::rpc_error::RpcError;
 use crate::request_body::RequestBody;
 use crate::running::Running;
 
@@ -165,11 +166,20 @@ where
         } = &mut self.parts;
         let message = check::check_body(headers, uri, self.accepts, body)?;
         let subscription = message.is_subscription();
+        let id = message.id();
+        let copied = caught("the clone of a value", || {
+            self.config.copied_types.copy(extensions)
+        });
+        let copied = copied.ok_or_else(|| {
+            let error = RpcError::internal(INTERNAL);
+            let error = error.with_status(StatusCode::INTERNAL_SERVER_ERROR);
+            Rejection::of(error, id.cloned(), "the clone of a value panicked")
+        })?;
         let info = Info {
-            id: message.id().cloned(),
+            id: id.cloned(),
             meta: message.meta().clone(),
             options: Arc::clone(&self.config.channel),
-            copied: self.config.copied_types.copy(extensions),
+            copied,
             subscription,
         };
         let notification = message.is_notification();
@@ -178,7 +188,7 @@ where
         if let Some(shutdown) = self.config.shutdown.as_ref().filter(|_| subscription) {
             shutdown
                 .register(&shared)
-                .map_err(|error| Rejection::of(error, message.id().cloned(), "shutting down"))?;
+                .map_err(|error| Rejection::of(error, id.cloned(), "shutting down"))?;
         }
         extensions.insert(Channel::new(&shared));
         let body = RequestBody::from(message.body().clone());

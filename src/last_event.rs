@@ -43,38 +43,15 @@ impl<B> LastEvent<B> {
         B: Body,
         B::Error: Into<BoxError>,
     {
-        let mut this = self.project();
-        loop {
-            let polled = caught("the response body", || this.body.as_mut().poll_frame(cx));
-            let Some(polled) = polled else {
-                return Poll::Ready(None);
-            };
-            match ready!(polled) {
-                Some(Ok(frame)) => {
-                    let Ok(mut data) = frame.into_data() else {
-                        continue;
-                    };
-                    if (this.read.len() + data.remaining()) as u64 > *this.limit {
-                        error!(
-                            limit = *this.limit,
-                            "the handler returned a body that is too large for an event"
-                        );
-                        return Poll::Ready(None);
-                    }
-                    while data.has_remaining() {
-                        let chunk = data.chunk();
-                        this.read.extend_from_slice(chunk);
-                        let length = chunk.len();
-                        data.advance(length);
-                    }
-                }
-                Some(Err(failure)) => {
-                    let failure: BoxError = failure.into();
-                    error!(error = %failure, "the body that the handler returned failed");
-                    return Poll::Ready(None);
-                }
-                None => break,
-            }
+        let this = self.project();
+        // Its data and its errors are a user's, too.
+        let read = caught("the response body", || {
+            poll_read(this.body, this.read, *this.limit, cx)
+        });
+        match read {
+            Some(Poll::Pending) => return Poll::Pending,
+            Some(Poll::Ready(true)) => {}
+            Some(Poll::Ready(false)) | None => return Poll::Ready(None),
         }
         let event = std::str::from_utf8(this.read)
             .ok()
@@ -89,4 +66,44 @@ impl<B> LastEvent<B> {
         encode::put_json(&mut json, text);
         Poll::Ready(Some(json))
     }
+}
+
+/// Reads on into `read`. False when the body failed or is larger than `limit`, which is traced.
+fn poll_read<B>(
+    mut body: Pin<&mut B>,
+    read: &mut Vec<u8>,
+    limit: u64,
+    cx: &mut Context<'_>,
+) -> Poll<bool>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
+    while let Some(frame) = ready!(body.as_mut().poll_frame(cx)) {
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(failure) => {
+                let failure: BoxError = failure.into();
+                error!(error = %failure, "the body that the handler returned failed");
+                return Poll::Ready(false);
+            }
+        };
+        let Ok(mut data) = frame.into_data() else {
+            continue;
+        };
+        if (read.len() as u64).saturating_add(data.remaining() as u64) > limit {
+            error!(
+                limit,
+                "the handler returned a body that is too large for an event"
+            );
+            return Poll::Ready(false);
+        }
+        while data.has_remaining() {
+            let chunk = data.chunk();
+            read.extend_from_slice(chunk);
+            let length = chunk.len();
+            data.advance(length);
+        }
+    }
+    Poll::Ready(true)
 }

@@ -3,19 +3,28 @@
 //!
 //! Run with `.ci/model`.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body::Body;
 use loom::future::block_on;
 use loom::thread;
 use serde_json::json;
 
 use crate::channel::{Arc, Channel, Decided, FinalReply, Info, Options, Outlet, Shared, Step};
+use crate::config::Config;
+use crate::driver::Driver;
 use crate::error::CloseReason;
+use crate::protocol::check::Accepts;
 use crate::protocol::id::RequestId;
 use crate::protocol::message::Message;
 use crate::protocol::meta::RequestMeta;
+use crate::request_body::RequestBody;
+use crate::running::Running;
 use crate::subscriptions::Subscriptions;
 
 fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Outlet) {
@@ -154,6 +163,61 @@ fn whoever_waits_for_the_end_learns_of_it() {
         drop(outlet);
         let reason = task.join().expect("no panic");
         assert_eq!(reason, CloseReason::Disconnected);
+    });
+}
+
+/// A handler that returns a response of its own, which would do as a last event.
+fn running(outlet: Outlet) -> Running<impl Future<Output = Result<Plain, Infallible>>> {
+    let json = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let response = Response::new(RequestBody::from(Bytes::from_static(json)));
+    let driver = Driver::new(|| std::future::ready(Ok(response)), outlet);
+    let config = Config {
+        keep_alive: None,
+        stream_after: None,
+        ..Config::default()
+    };
+    Running::new(driver, Accepts::Both, std::sync::Arc::new(config))
+}
+
+type Plain = Response<RequestBody>;
+
+/// The response, read to its end, and whether it is a stream.
+async fn answer(
+    mut running: Running<impl Future<Output = Result<Plain, Infallible>>>,
+) -> (bool, String) {
+    let Ok(decision) = poll_fn(|cx| running.poll(cx)).await;
+    let (head, body) = running.decide(decision).into_parts();
+    let mut body = pin!(body);
+    let mut text = String::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let bytes = frame.expect("no error").into_data().expect("data");
+        text.push_str(std::str::from_utf8(&bytes).expect("UTF-8"));
+    }
+    (head.headers.contains_key("x-accel-buffering"), text)
+}
+
+#[test]
+fn a_reply_of_a_task_and_a_response_that_comes_back_make_one_last_event() {
+    loom::model(|| {
+        let (_, channel, outlet) = request(false, 4096);
+        channel.start_stream().expect("open");
+        let task = thread::spawn(move || drop(channel.send_result(json!({}))));
+        let (stream, text) = block_on(answer(running(outlet)));
+        assert!(stream);
+        assert_eq!(text.matches(r#""result""#).count(), 1, "{text}");
+        task.join().expect("no panic");
+    });
+}
+
+#[test]
+fn what_a_task_sends_while_a_response_comes_back_is_delivered_or_refused() {
+    loom::model(|| {
+        let (_, channel, outlet) = request(false, 4096);
+        let task = thread::spawn(move || channel.try_send_notification(note(1)).is_ok());
+        let (stream, text) = block_on(answer(running(outlet)));
+        let sent = task.join().expect("no panic");
+        assert_eq!(sent, stream, "{text}");
+        assert_eq!(sent, text.contains(r#""method""#), "{text}");
     });
 }
 

@@ -74,7 +74,7 @@ impl<F> Running<F> {
         match outcome.map(|outcome| self.driver.settle(outcome)) {
             None => {}
             Some(Settled::Channel(headers)) => self.headers = headers,
-            Some(Settled::Response(response)) if self.driver.outlet.is_streaming() => {
+            Some(Settled::LastEvent(response)) => {
                 return Poll::Ready(Ok(Decision::Stream(Some(response))));
             }
             Some(Settled::Response(response)) => {
@@ -84,7 +84,6 @@ impl<F> Running<F> {
                          to have a task reply, return `Deferred`"
                     );
                 }
-                self.driver.outlet.handler_returned(false);
                 return Poll::Ready(Ok(Decision::Untouched(response)));
             }
             Some(Settled::Error(error)) => return Poll::Ready(Err(error)),

@@ -63,7 +63,6 @@ impl<F, B> Stream<F, B> {
     }
 
     fn read_last(&mut self, response: Response<B>) {
-        self.driver.outlet.close_for_body();
         self.last = Some(Box::pin(LastEvent::new(response, self.last_limit)));
     }
 
@@ -117,13 +116,10 @@ impl<F, B> Stream<F, B> {
     {
         if let Some(outcome) = self.driver.poll(cx) {
             match self.driver.settle(outcome) {
-                Settled::Channel(_) => {}
-                Settled::Response(response) => self.read_last(response),
-                Settled::Error(error) => {
-                    let error: BoxError = error.into();
-                    crate::trace::error!(%error, "the handler failed on an open stream");
-                    self.driver.outlet.fail(INTERNAL);
-                    self.driver.outlet.handler_returned(false);
+                // A stream is open, so a failure was told on it, and a response is its last event.
+                Settled::Channel(_) | Settled::Error(_) => {}
+                Settled::LastEvent(response) | Settled::Response(response) => {
+                    self.read_last(response);
                 }
             }
         }

@@ -43,6 +43,7 @@ async fn a_client_that_stops_reading_costs_no_memory_and_misses_nothing() {
         "notifications",
         json!({"toolsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": uris}),
     );
+    let listening = service.clone();
     let mut client = Listener::open(service, &call).await;
     client.heard();
 
@@ -72,4 +73,20 @@ async fn a_client_that_stops_reading_costs_no_memory_and_misses_nothing() {
     assert_eq!(heard, expected);
     publish(0);
     assert_eq!(client.heard(), ["tools/list_changed"]);
+
+    // In the same test, since another one would allocate meanwhile.
+    let before = live();
+    let uris: Vec<String> = (0..50_000).map(|n| n.to_string()).collect();
+    let call = Call::new("subscriptions/listen")
+        .param("notifications", json!({"resourceSubscriptions": uris}));
+    let greedy = Listener::open(listening.clone(), &call).await;
+    assert_eq!(subscriptions.resource_updated("49999"), 1);
+    assert!(live() > before + 1_000_000, "the measure is blind");
+    drop((greedy, uris, call));
+    assert_eq!(subscriptions.len(), 1);
+    let kept = live().saturating_sub(before);
+    assert!(
+        kept < 128 * 1024,
+        "{kept} bytes of a client that left are kept"
+    );
 }

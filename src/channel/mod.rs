@@ -22,7 +22,7 @@ pub use closed::{Closed, Flush};
 pub(crate) use inner::FinalReply;
 pub(crate) use options::{CopiedTypes, Options};
 pub use outlet::Outlet;
-pub(crate) use outlet::{Decided, Step};
+pub(crate) use outlet::{Decided, Returned, Step};
 pub(crate) use scratch::Scratch;
 pub use sending::Sending;
 pub(crate) use shared::{Info, Shared};

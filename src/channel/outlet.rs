@@ -31,6 +31,17 @@ pub(crate) enum Decided {
     Stream,
 }
 
+/// What a response is good for that the handler made without its channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// The channel was closed before: the reply is there.
+    AfterEnd,
+    /// It is to be the last event of the open stream.
+    LastEvent,
+    /// It is the response.
+    Untouched,
+}
+
 /// What there is for the body of a stream.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -127,15 +138,15 @@ impl Outlet {
         Step::Wait { ended }
     }
 
-    /// Whether the stream is open.
-    pub(crate) fn is_streaming(&self) -> bool {
-        self.shared.lock().state.is_streaming()
-    }
-
-    /// Whether something was sent, so that the handler's failure is the channel's to tell.
-    pub(crate) fn was_used(&self) -> bool {
+    /// The handler has failed. Closes the channel if nothing was sent; otherwise the failure is the
+    /// channel's to tell, and this is false.
+    pub(crate) fn close_unused(&self) -> bool {
         let inner = self.shared.lock();
-        inner.state.is_streaming() || inner.state.ended().is_some()
+        let unused = !inner.state.is_streaming() && inner.state.ended().is_none();
+        if unused {
+            let _ = self.shared.end(inner, CloseReason::Closed, None);
+        }
+        unused
     }
 
     /// Whether somebody else still has an open handle.
@@ -143,14 +154,25 @@ impl Outlet {
         self.shared.has_handles()
     }
 
-    /// The handler has returned, and the channel was closed before: the reply is there.
-    pub(crate) fn returned_after_end(&self) -> bool {
+    /// The handler has returned a response of its own, and the channel takes nothing any more.
+    ///
+    /// Both in one lock, or a task could be told that something was sent that nobody will see, or
+    /// send a reply beside this one.
+    pub(crate) fn returned(&self) -> Returned {
         let mut inner = self.shared.lock();
-        let ended = inner.state.ended().is_some();
-        if ended {
+        let streaming = inner.state.is_streaming();
+        if inner.state.ended().is_some() {
             inner.state.handler_returned(false);
+            return Returned::AfterEnd;
         }
-        ended
+        if streaming {
+            // It has still to make the last event.
+            let _ = self.shared.end(inner, CloseReason::Replied, None);
+            return Returned::LastEvent;
+        }
+        inner.state.handler_returned(false);
+        let _ = self.shared.end(inner, CloseReason::Closed, None);
+        Returned::Untouched
     }
 
     /// Opens the stream because the reply is late. A reply that is there is its one event.
@@ -207,24 +229,18 @@ impl Outlet {
 
     /// Ends the request with an internal error, unless it has ended.
     pub(crate) fn fail(&self, message: &'static str) {
-        self.shared.fail(self.shared.lock(), message);
+        // An error means that the first reply stands.
+        let _ = self.shared.fail(self.shared.lock(), message);
     }
 
-    /// Refuses every further send: the last event is still to be made of a response's body.
-    pub(crate) fn close_for_body(&self) {
-        let _ = self
-            .shared
-            .end(self.shared.lock(), CloseReason::Replied, None);
-    }
-
-    /// Sends the last event after [`close_for_body`](Self::close_for_body).
+    /// Sends the last event after [`Returned::LastEvent`].
     pub(crate) fn send_last(&self, json: &[u8]) {
         let mut inner = self.shared.lock();
         let keyed = inner.state.is_acknowledged();
         inner.outgoing.append_last(json, keyed);
     }
 
-    /// Sends an internal error as the last event after [`close_for_body`](Self::close_for_body).
+    /// Sends an internal error as the last event after [`Returned::LastEvent`].
     pub(crate) fn fail_last(&self, message: &'static str) {
         let failure = self.shared.failure(message);
         self.send_last(&failure.json.0);

@@ -26,6 +26,10 @@ use crate::state::Frame;
 ///
 /// A message is sent whole or not at all. Dropped before it was polled, or while it waits for room,
 /// it is not sent and its place in line is given up.
+///
+/// One that is kept but not polled keeps its place, and every send behind it waits. So do not await
+/// another send of the same channel while one is on hold, in the arm of a `select!` over `&mut send`
+/// for instance: drop it first.
 #[must_use = "nothing is sent unless this is awaited"]
 pub struct Sending<'a> {
     channel: &'a Channel,

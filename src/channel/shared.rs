@@ -88,15 +88,20 @@ impl Shared {
     }
 
     fn abandon(&self, inner: MutexGuard<'_, Inner>) {
-        if inner.state.ended().is_none() {
+        let failed = self.fail(inner, "the handler dropped its channel without a reply");
+        // After unlocking: whoever listens to traces may come back here.
+        if failed.is_ok() {
             crate::trace::error!("the last handle of the channel was dropped without a reply");
-            self.fail(inner, "the handler dropped its channel without a reply");
         }
     }
 
     /// Ends the request with an internal error, unless it has ended.
-    pub(crate) fn fail(&self, inner: MutexGuard<'_, Inner>, message: &'static str) {
-        let _ = self.end(inner, CloseReason::Replied, Some(self.failure(message)));
+    pub(crate) fn fail(
+        &self,
+        inner: MutexGuard<'_, Inner>,
+        message: &'static str,
+    ) -> Result<(), SendError> {
+        self.end(inner, CloseReason::Replied, Some(self.failure(message)))
     }
 
     pub(crate) fn failure(&self, message: &'static str) -> FinalReply {

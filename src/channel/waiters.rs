@@ -1,5 +1,6 @@
 //! Who waits for something of a channel: room, its end, or that all was handed out.
 
+use std::collections::VecDeque;
 use std::task::Waker;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub(crate) enum Event {
 
 /// The place of one that waits. Kept by it, so that it is found again.
 #[derive(Debug, Default)]
-pub(crate) struct Ticket(Option<u64>);
+pub(crate) struct Ticket(Option<(Event, u64)>);
 
 impl Ticket {
     pub(crate) fn is_none(&self) -> bool {
@@ -24,19 +25,21 @@ impl Ticket {
 
 #[derive(Debug)]
 struct Waiter {
-    ticket: u64,
-    event: Event,
+    number: u64,
     waker: Waker,
 }
 
-/// In the order of arrival. There is rarely more than one, and mostly none ever.
+/// A line for each event, in the order of arrival. There is rarely more than one in any, but a
+/// handler may wait for thousands of sends at once: numbers grow along a line, so one is found
+/// without looking at the others, and the first and the last leave without moving them.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters(Option<Box<Line>>);
+pub(crate) struct Waiters(Option<Box<Lines>>);
 
+/// Made when somebody waits, which is mostly never.
 #[derive(Debug, Default)]
-struct Line {
-    next: u64,
-    list: Vec<Waiter>,
+struct Lines {
+    last: u64,
+    lines: [VecDeque<Waiter>; 3],
 }
 
 impl Waiters {
@@ -48,18 +51,17 @@ impl Waiters {
         event: Event,
         waker: &Waker,
     ) -> Option<Waker> {
-        let line = self.0.get_or_insert_default();
-        let waiting = ticket
-            .0
-            .and_then(|t| line.list.iter_mut().find(|w| w.ticket == t));
-        if let Some(Waiter { waker: current, .. }) = waiting {
+        let place = self.find(ticket);
+        let lines = self.0.get_or_insert_default();
+        let line = &mut lines.lines[event as usize];
+        if let Some(n) = place {
+            let current = &mut line[n].waker;
             return (!current.will_wake(waker)).then(|| std::mem::replace(current, waker.clone()));
         }
-        line.next += 1;
-        ticket.0 = Some(line.next);
-        line.list.push(Waiter {
-            ticket: line.next,
-            event,
+        lines.last += 1;
+        ticket.0 = Some((event, lines.last));
+        line.push_back(Waiter {
+            number: lines.last,
             waker: waker.clone(),
         });
         None
@@ -67,47 +69,87 @@ impl Waiters {
 
     /// Whether one without a place, or with this one, has to let others pass first.
     pub(crate) fn goes_first(&self, ticket: &Ticket) -> bool {
-        self.first(Event::Room)
-            .is_none_or(|first| Some(first.ticket) == ticket.0)
+        self.first_for_room()
+            .is_none_or(|first| Some((Event::Room, first.number)) == ticket.0)
     }
 
     /// Takes a waiter out of the line. Its waker comes back, to be dropped after unlocking.
     pub(crate) fn leave(&mut self, ticket: &mut Ticket) -> Option<Waker> {
-        let ticket = ticket.0.take()?;
-        let list = &mut self.0.as_mut()?.list;
-        let n = list.iter().position(|w| w.ticket == ticket)?;
-        Some(list.remove(n).waker)
+        let place = self.find(ticket);
+        let (event, _) = ticket.0.take()?;
+        let line = &mut self.0.as_mut()?.lines[event as usize];
+        Some(line.remove(place?)?.waker)
     }
 
     /// The waker of the first in line for room.
     pub(crate) fn next_for_room(&self) -> Option<Waker> {
-        self.first(Event::Room).map(|w| w.waker.clone())
+        self.first_for_room().map(|w| w.waker.clone())
     }
 
     /// The wakers of all that wait for this; they stay in line.
     pub(crate) fn all(&self, event: Event) -> Vec<Waker> {
-        self.list()
-            .iter()
-            .filter(|w| w.event == event)
-            .map(|w| w.waker.clone())
-            .collect()
+        let line = self.line(event).into_iter().flatten();
+        line.map(|w| w.waker.clone()).collect()
     }
 
-    /// Empties the line: nothing will be waited for any more.
+    /// Empties the lines: nothing will be waited for any more.
     pub(crate) fn take_all(&mut self) -> Vec<Waker> {
-        let list = self.0.take().map_or_else(Vec::new, |line| line.list);
-        list.into_iter().map(|w| w.waker).collect()
+        let lines = self.0.take().into_iter().flat_map(|lines| lines.lines);
+        lines.flatten().map(|w| w.waker).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.list().is_empty()
+        self.0
+            .as_ref()
+            .is_none_or(|lines| lines.lines.iter().all(VecDeque::is_empty))
     }
 
-    fn first(&self, event: Event) -> Option<&Waiter> {
-        self.list().iter().find(|w| w.event == event)
+    fn first_for_room(&self) -> Option<&Waiter> {
+        self.line(Event::Room)?.front()
     }
 
-    fn list(&self) -> &[Waiter] {
-        self.0.as_ref().map_or(&[], |line| &line.list)
+    fn line(&self, event: Event) -> Option<&VecDeque<Waiter>> {
+        Some(&self.0.as_ref()?.lines[event as usize])
+    }
+
+    /// Where one stands in its line.
+    fn find(&self, ticket: &Ticket) -> Option<usize> {
+        let (event, number) = ticket.0?;
+        self.line(event)?
+            .binary_search_by_key(&number, |w| w.number)
+            .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_finds_its_place_whoever_leaves() {
+        let mut waiters = Waiters::default();
+        let events = [Event::Room, Event::Closed, Event::Flushed];
+        let mut tickets: Vec<_> = (0..30)
+            .map(|n| {
+                let mut ticket = Ticket::default();
+                let stale = waiters.wait(&mut ticket, events[n % 3], Waker::noop());
+                assert!(stale.is_none());
+                ticket
+            })
+            .collect();
+        for n in [0, 29, 15, 1, 2, 3, 28, 14] {
+            assert!(waiters.leave(&mut tickets[n]).is_some(), "{n}");
+            assert!(waiters.leave(&mut tickets[n]).is_none(), "{n}");
+        }
+        // 0, 3 and 15 are gone from the line for room.
+        for (n, ticket) in tickets.iter().enumerate() {
+            assert_eq!(waiters.goes_first(ticket), n == 6, "{n}");
+        }
+        assert_eq!(waiters.all(Event::Room).len(), 7);
+        assert_eq!(waiters.all(Event::Closed).len(), 8);
+        assert_eq!(waiters.all(Event::Flushed).len(), 7);
+        assert_eq!(waiters.take_all().len(), 22);
+        assert!(waiters.is_empty() && waiters.goes_first(&Ticket::default()));
+        assert!(waiters.leave(&mut tickets[6]).is_none());
     }
 }

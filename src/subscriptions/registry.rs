@@ -115,7 +115,18 @@ impl Registry {
                 self.resources.remove(&uri);
             }
         }
+        self.shrink();
         Some(entry.channel)
+    }
+
+    /// Gives room back that is not needed any more: one client may have named very many resources.
+    fn shrink(&mut self) {
+        const KEPT: usize = 1024;
+
+        let needed = self.resources.len();
+        if self.resources.capacity() > KEPT.max(4 * needed) {
+            self.resources.shrink_to(2 * needed);
+        }
     }
 
     /// The channels of those that listen to a list.
