@@ -17,6 +17,9 @@ pub mod proxy {}
 #[doc = include_str!("../docs/deployment.md")]
 pub mod deployment {}
 
+#[doc = include_str!("../docs/subscriptions.md")]
+pub mod subscriptions {}
+
 #[doc = include_str!("../docs/without-axum.md")]
 pub mod without_axum {}
 
