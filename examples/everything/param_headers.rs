@@ -84,9 +84,9 @@ fn says(text: &str, argument: &Value) -> bool {
         Value::Number(number) => match (number.as_i64(), text.parse::<i64>()) {
             (Some(argument), Ok(header)) => argument == header,
             // As numbers and not as texts: `42.0` is the integer 42.
-            _ => number.as_f64().is_some_and(|argument| {
-                is_safe_integer(argument) && text.parse() == Ok(argument)
-            }),
+            _ => number
+                .as_f64()
+                .is_some_and(|argument| is_safe_integer(argument) && text.parse() == Ok(argument)),
         },
         Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
