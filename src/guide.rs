@@ -29,6 +29,9 @@ pub mod proxy {}
 #[doc = include_str!("../docs/deployment.md")]
 pub mod deployment {}
 
+#[doc = include_str!("../docs/subscriptions.md")]
+pub mod subscriptions {}
+
 /// [answering]: crate::guide::answering
 ///
 #[doc = include_str!("../docs/without-axum.md")]

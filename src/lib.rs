@@ -8,6 +8,7 @@
 //! [proxy]: crate::guide::proxy
 //! [deployment]: crate::guide::deployment
 //! [auth]: crate::guide::deployment#authentication
+//! [subscriptions]: crate::guide::subscriptions
 //! [without-axum]: crate::guide::without_axum
 //! [testing]: crate::guide::testing
 //! [protocol]: crate::guide::protocol

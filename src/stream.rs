@@ -127,7 +127,7 @@ impl<F, B> Stream<F, B> {
         let outlet = &self.driver.outlet;
         if let Poll::Ready(event) = last.as_mut().poll(cx, outlet.request_id()) {
             match event {
-                Some(json) => outlet.send_last(&json),
+                Some(json) => outlet.send_last_response(json),
                 None => outlet.fail_last(INTERNAL),
             }
             drop_caught("the response body", self.last.take());

@@ -123,6 +123,35 @@ fn progress_that_does_not_increase_is_not_sent_and_no_error() {
 }
 
 #[test]
+fn progress_is_of_the_requests_own_token() {
+    let own = |token: Value| json!({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}});
+    let (channel, mut outlet) = channel(&Call::tool("x").token(1));
+    for foreign in [json!(2), json!("1"), json!(1.5), json!(null)] {
+        let error = channel
+            .try_send_notification(own(foreign.clone()))
+            .unwrap_err();
+        assert!(error.is_invalid_message(), "{foreign}");
+        assert!(error.to_string().contains("`params.progressToken`"));
+    }
+    assert!(outlet.try_next().is_none());
+    channel.try_send_notification(own(json!(1))).unwrap();
+    assert_eq!(params(&mut outlet)["progressToken"], 1);
+}
+
+#[test]
+fn a_server_cancels_nothing_but_a_subscription() {
+    let (channel, mut outlet) = channel(&Call::tool("x"));
+    let error = channel
+        .try_send_notification(Cancelled {
+            request_id: channel.request_id().unwrap(),
+            reason: None,
+        })
+        .unwrap_err();
+    assert!(error.is_invalid_message() && error.to_string().contains("send_error"));
+    assert!(outlet.try_next().is_none());
+}
+
+#[test]
 fn progress_that_was_refused_does_not_count() {
     let (channel, mut outlet) = channel(&Call::tool("x").token("t"));
     channel.try_send_progress((1, 2, "m".repeat(5000))).unwrap();

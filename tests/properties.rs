@@ -268,12 +268,20 @@ impl Model {
         match what {
             Return::Plain if !self.streaming => self.untouched = Some("plain"),
             Return::Answer if !self.streaming => self.untouched = Some(ANSWER),
-            Return::Answer => self.end_with(200, serde_json::from_str(ANSWER).unwrap()),
+            Return::Answer if !self.client.listen || self.acknowledged => {
+                let mut answer: Value = serde_json::from_str(ANSWER).unwrap();
+                if self.client.listen {
+                    answer["result"]["_meta"][SUBSCRIPTION_ID] = "i".into();
+                }
+                self.end_with(200, answer);
+            }
             Return::Result if !self.client.listen || self.acknowledged => {
                 self.end_with(200, self.result(json!({"returned": true})));
             }
             Return::Error => self.end_with(404, error(-32601)),
-            Return::Plain | Return::Abandoned | Return::Result => self.end_with(500, error(-32603)),
+            Return::Plain | Return::Answer | Return::Abandoned | Return::Result => {
+                self.end_with(500, error(-32603));
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
+use mcp_channel::notification::SubscriptionsAcknowledged;
 use mcp_channel::{
     Channel, CloseReason, Deferred, McpChannelLayer, Message, Reply, RequestBody, RpcError,
     ServerInfo, Status,
@@ -191,6 +192,45 @@ async fn a_response_after_streaming_is_the_last_event_if_it_answers_the_request(
         assert_eq!(reply.events().len(), 2);
         assert_eq!(reply.last()["error"]["code"].as_i64(), code, "{body}");
         assert_eq!(reply.last()["id"], 1);
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_ends_a_subscription_names_it_and_comes_after_its_acknowledgement() {
+    const ID: &str = "io.modelcontextprotocol/subscriptionId";
+    for (acknowledged, body, code) in [
+        (
+            true,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#,
+            None,
+        ),
+        (
+            false,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#,
+            Some(-32603),
+        ),
+        (
+            false,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":7,"message":"m"}}"#,
+            Some(7),
+        ),
+    ] {
+        let service = served(move |channel: Channel, _| async move {
+            channel.start_stream().unwrap();
+            if acknowledged {
+                let notifications = json!({"toolsListChanged": true});
+                channel
+                    .send_notification(SubscriptionsAcknowledged { notifications })
+                    .await
+                    .unwrap();
+            }
+            plain(200, body)
+        });
+        let reply = Call::listen().send(service).await;
+        assert_eq!(reply.last()["error"]["code"].as_i64(), code);
+        if code.is_none() {
+            assert_eq!(reply.last()["result"]["_meta"][ID], 1);
+        }
     }
 }
 

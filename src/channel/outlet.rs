@@ -12,6 +12,7 @@ use super::shared::Shared;
 use super::sync::Arc;
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
+use crate::protocol::response;
 use crate::protocol::rpc_error::RpcError;
 use crate::state::{Frame, Head};
 
@@ -23,6 +24,9 @@ use crate::state::{Frame, Head};
 pub struct Outlet {
     shared: Arc<Shared>,
 }
+
+/// What the client of a subscription is told that has a result too early.
+const NOT_ACKNOWLEDGED: &str = "the subscription was not acknowledged before its result";
 
 /// What the response is to be.
 #[derive(Debug)]
@@ -202,7 +206,7 @@ impl Outlet {
             Err(error) if error.is_closed() => too_late(),
             Err(error) if error.is_not_acknowledged() => {
                 crate::trace::error!("the handler returned a result before its acknowledgement");
-                self.fail("the subscription was not acknowledged before its result");
+                self.fail(NOT_ACKNOWLEDGED);
             }
             Err(error) => {
                 crate::trace::error!(%error, "the handler returned a result that is no JSON object: its client gets an internal error");
@@ -238,6 +242,20 @@ impl Outlet {
         let mut inner = self.shared.lock();
         let keyed = inner.state.is_acknowledged();
         inner.outgoing.append_last(json, keyed);
+    }
+
+    /// As [`send_last`](Self::send_last), for a response that somebody else wrote: the result of a
+    /// subscription names it, and comes after its acknowledgement.
+    pub(crate) fn send_last_response(&self, mut json: Vec<u8>) {
+        if let Some(id) = self.request_id().filter(|_| self.shared.info.subscription) {
+            // What was found to be a response scans again.
+            let result = response::stamp_result(&mut json, id).unwrap_or_default();
+            if result && !self.shared.lock().state.is_acknowledged() {
+                crate::trace::error!("the handler returned a result before its acknowledgement");
+                return self.fail_last(NOT_ACKNOWLEDGED);
+            }
+        }
+        self.send_last(&json);
     }
 
     /// Sends an internal error as the last event after [`Returned::LastEvent`].

@@ -131,7 +131,7 @@ impl Channel {
     /// and every notification on such a stream, are stamped with the request's id; see
     /// [`requires_subscription_id`](crate::notification::requires_subscription_id). A
     /// `notifications/message` obeys the request's log level, and a `notifications/progress` needs
-    /// a token and must increase, as with the methods for these.
+    /// the request's own token and must increase, as with the methods for these.
     ///
     /// # Errors
     ///
@@ -253,11 +253,12 @@ impl Channel {
         let shape = notification::write(&mut json.0, notification).map_err(SendError::invalid)?;
         let (frame, progress) = match shape {
             Shape::Acknowledgement => (Frame::Acknowledgement, None),
-            Shape::Progress(progress) => (Frame::Progress, Some(progress)),
+            Shape::Progress(_, progress) => (Frame::Progress, Some(progress)),
             Shape::Log(_) => (Frame::Log, None),
-            Shape::Subscription | Shape::Other => (Frame::Notification, None),
+            Shape::Subscription | Shape::Cancelled | Shape::Other => (Frame::Notification, None),
         };
         shared.admit_notification(frame)?;
+        self.belongs(&shape)?;
         if matches!(shape, Shape::Log(level) if !self.wants(level)) {
             return Ok(Step::Decided(Ok(())));
         }
@@ -271,6 +272,22 @@ impl Channel {
             json,
             progress,
         })
+    }
+
+    /// Whether a notification speaks of this request.
+    fn belongs(&self, shape: &Shape) -> Result<(), SendError> {
+        match shape {
+            // Without a token of its own the request gets no progress at all, and is told so later.
+            Shape::Progress(token, _) if self.progress_token().is_some_and(|own| own != token) => {
+                Err(SendError::invalid(
+                    "the `params.progressToken` of notifications/progress is the request's own token",
+                ))
+            }
+            Shape::Cancelled if !self.shared.info.subscription => Err(SendError::invalid(
+                "a server cancels only a subscriptions/listen request: end this one with send_error",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a frame of this kind may be sent now.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::id::RequestId;
+use super::id::{ProgressToken, RequestId};
 use super::json::{Kind, Scanner, Span};
 use super::level::LogLevel;
 use super::members::{Member, SUBSCRIPTION_ID, add_member, stamp};
@@ -12,6 +12,7 @@ use crate::error::SendError;
 
 pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub(crate) const PROGRESS: &str = "notifications/progress";
+pub(crate) const CANCELLED: &str = "notifications/cancelled";
 pub(crate) const MESSAGE: &str = "notifications/message";
 pub(crate) const TOOLS: &str = "notifications/tools/list_changed";
 pub(crate) const PROMPTS: &str = "notifications/prompts/list_changed";
@@ -51,8 +52,9 @@ pub(crate) enum Shape {
     Acknowledgement,
     /// A log record of this level.
     Log(LogLevel),
-    /// Progress; the amount, as far as a double holds it.
-    Progress(f64),
+    /// Progress under this token; the amount, as far as a double holds it.
+    Progress(ProgressToken, f64),
+    Cancelled,
     /// One that must carry a subscription id.
     Subscription,
     Other,
@@ -166,11 +168,16 @@ pub(crate) fn write(out: &mut Vec<u8>, notification: &impl Serialize) -> Result<
     let shape = match &*method {
         ACKNOWLEDGED => Shape::Acknowledgement,
         PROGRESS => Shape::Progress(
+            param("progressToken")?
+                .and_then(|m| serde_json::from_str(m.span.of(text)).ok())
+                .ok_or("notifications/progress has a `params.progressToken` that is a string or an integer")?,
             param("progress")?
                 .filter(|m| m.kind == Kind::Number)
                 .and_then(|m| m.span.of(text).parse().ok())
+                .filter(|amount: &f64| amount.is_finite())
                 .ok_or("notifications/progress has a `params.progress` that is a number")?,
         ),
+        CANCELLED => Shape::Cancelled,
         MESSAGE => Shape::Log(
             param("level")?
                 .and_then(|m| serde_json::from_str(m.span.of(text)).ok())
@@ -250,8 +257,12 @@ mod tests {
             ),
             (json!({"method": MESSAGE}), "level"),
             (
-                json!({"method": PROGRESS, "params": {"progress": "1"}}),
-                "progress",
+                json!({"method": PROGRESS, "params": {"progressToken": 1, "progress": "1"}}),
+                "`params.progress`",
+            ),
+            (
+                json!({"method": PROGRESS, "params": {"progress": 1}}),
+                "`params.progressToken`",
             ),
         ] {
             let error = Notification::new(&bad).unwrap_err();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
 use super::id::RequestId;
-use super::notification::{ACKNOWLEDGED, PROMPTS, RESOURCES, TOOLS, UPDATED};
+use super::notification::{ACKNOWLEDGED, CANCELLED, PROMPTS, RESOURCES, TOOLS, UPDATED};
 
 /// `notifications/tools/list_changed`: the list of tools is not what it was.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +37,9 @@ pub struct SubscriptionsAcknowledged<N> {
 }
 
 /// `notifications/cancelled`: a request will not be answered, or its answer not be read.
+///
+/// A server sends it for a `subscriptions/listen` request only, so no other channel takes it. Over
+/// HTTP none is needed: [`Channel::close`](crate::Channel::close) ends a subscription.
 #[derive(Clone, Copy, Debug)]
 pub struct Cancelled<'a> {
     /// The request.
@@ -97,7 +100,7 @@ impl Serialize for Cancelled<'_> {
             request_id: self.request_id,
             reason: self.reason,
         };
-        notification(serializer, "notifications/cancelled", Some(&params))
+        notification(serializer, CANCELLED, Some(&params))
     }
 }
 

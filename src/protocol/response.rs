@@ -1,8 +1,8 @@
 //! Responses that somebody else wrote.
 
 use super::id::RequestId;
-use super::json::{Kind, Scanner, Span};
-use super::members::Member;
+use super::json::{JsonError, Kind, Scanner, Span};
+use super::members::{Member, SUBSCRIPTION_ID, stamp};
 
 /// Whether `text` is a JSON-RPC response to the request with this id.
 pub(crate) fn answers(text: &str, id: &RequestId) -> bool {
@@ -27,9 +27,46 @@ fn reads(text: &str, id: &RequestId) -> Option<bool> {
     )
 }
 
+/// Sees to it that the result in `json`, a response, names its `subscriptions/listen` request.
+/// Whether there is a result; an error stays as it is.
+pub(crate) fn stamp_result(json: &mut Vec<u8>, id: &RequestId) -> Result<bool, JsonError> {
+    let text = std::str::from_utf8(json).unwrap_or_default();
+    let mut scanner = Scanner::new(text);
+    scanner.kind()?;
+    let object = scanner.value()?;
+    let [Some(result)] = Member::find(text, object, ["result"])? else {
+        return Ok(false);
+    };
+    let [meta] = Member::find(text, result.span, ["_meta"])?;
+    let mut value = Vec::with_capacity(40);
+    id.write_json(&mut value);
+    stamp(json, result.span, meta, SUBSCRIPTION_ID, &value)?;
+    Ok(true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_result_is_stamped_and_an_error_is_not() {
+        for (json, want) in [
+            (
+                r#" {"id":1,"result":{"a":2}} "#,
+                r#" {"id":1,"result":{"a":2,"_meta":{"io.modelcontextprotocol/subscriptionId":1}}} "#,
+            ),
+            (
+                r#"{"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}},"id":1}"#,
+                r#"{"result":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}},"id":1}"#,
+            ),
+            (r#"{"id":1,"error":{}}"#, r#"{"id":1,"error":{}}"#),
+        ] {
+            let mut stamped = json.as_bytes().to_vec();
+            let has_result = stamp_result(&mut stamped, &RequestId::from(1)).unwrap();
+            assert_eq!(String::from_utf8(stamped).unwrap(), want);
+            assert_eq!(has_result, !json.contains("error"));
+        }
+    }
 
     #[test]
     fn a_response_has_the_id_and_one_of_result_and_error() {

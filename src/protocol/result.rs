@@ -1,11 +1,14 @@
 //! A result, as the response that carries it.
 
 use super::id::RequestId;
-use super::json::Span;
-use super::members::{Member, SERVER_INFO, SUBSCRIPTION_ID, add_member, stamp};
+use super::json::{Kind, Span};
+use super::members::{Member, SERVER_INFO, SUBSCRIPTION_ID, add_member, replace, stamp};
 
 /// How a response begins.
 const ID: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+
+/// The type of a result that says none.
+const COMPLETE: &[u8] = br#""complete""#;
 
 /// What the layer knows and a result may lack.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +55,9 @@ pub(crate) fn write_response(
     };
     let no_json = |e| format!("the result is no JSON: {e}");
     let [result_type, mut meta] = members(out)?;
+    if result_type.is_some_and(|it| !matches!(it.kind, Kind::String | Kind::Null)) {
+        return Err("the `resultType` of a result is a string, or left out".to_owned());
+    }
     if let Some(info) = stamps.server_info {
         let at = object(out);
         stamp(out, at, meta, SERVER_INFO, info.as_bytes()).map_err(no_json)?;
@@ -62,9 +68,18 @@ pub(crate) fn write_response(
         let at = object(out);
         stamp(out, at, meta, SUBSCRIPTION_ID, &id).map_err(no_json)?;
     }
-    if result_type.is_none() {
-        let at = object(out);
-        add_member(out, at, "resultType", &[br#""complete""#]);
+    match result_type {
+        None => {
+            let at = object(out);
+            add_member(out, at, "resultType", &[COMPLETE]);
+        }
+        Some(null) if null.is_null() => {
+            // The stamps may have moved it.
+            if let [Some(null), _] = members(out)? {
+                replace(out, null.span, COMPLETE);
+            }
+        }
+        Some(_) => {}
     }
     out.push(b'}');
     Ok(())
@@ -110,6 +125,26 @@ mod tests {
         let response: serde_json::Value =
             serde_json::from_str(&written(&result, ALL).unwrap()).unwrap();
         assert_eq!(response["result"], result);
+    }
+
+    #[test]
+    fn a_result_type_is_a_string_and_null_is_none() {
+        assert_eq!(
+            written(
+                &json!({"_meta": null, "resultType": null, "z": 1}),
+                Stamps::default()
+            )
+            .unwrap(),
+            r#"{"jsonrpc":"2.0","id":7,"result":{"_meta":null,"resultType":"complete","z":1}}"#
+        );
+        let stamped = written(&json!({"_meta": {}, "resultType": null}), ALL).unwrap();
+        let response: serde_json::Value = serde_json::from_str(&stamped).unwrap();
+        assert_eq!(response["result"]["resultType"], "complete");
+        assert_eq!(response["result"]["_meta"][SUBSCRIPTION_ID], 7);
+        for bad in [json!(1), json!({}), json!(false)] {
+            let error = written(&json!({"resultType": bad}), Stamps::default()).unwrap_err();
+            assert!(error.contains("`resultType`"));
+        }
     }
 
     #[test]

@@ -131,6 +131,40 @@ async fn a_graceful_end_returns_promptly_when_the_shutdown_has_begun() {
     }
 }
 
+/// As many as a server has, over a few connections, so that the test needs no more files than usual.
+#[tokio::test]
+async fn a_graceful_end_with_a_thousand_subscriptions_returns_within_two_seconds() {
+    let shutdown = Shutdown::new();
+    let server = axum(endpoint(McpChannelLayer::new().shutdown(&shutdown)));
+    let mut open = Vec::new();
+    for _ in 0..10 {
+        let stream = tokio::net::TcpStream::connect(server.address).await;
+        let stream = stream.expect("a connection");
+        // Many small requests, one after the other.
+        stream.set_nodelay(true).expect("a socket");
+        let mut client = Client::http2(stream).await;
+        let mut streams = Vec::new();
+        for _ in 0..100 {
+            let mut messages = client.stream(&Call::listen()).await;
+            let first = messages.next().await.expect("the acknowledgement");
+            assert!(first["method"].is_string());
+            streams.push(messages);
+        }
+        open.push((client, streams));
+    }
+    shutdown.begin();
+    server.end.send(()).expect("a server");
+    let ended = timeout(Duration::from_secs(2), server.ended).await;
+    ended.expect("within two seconds").expect("no panic");
+    for (_client, streams) in open {
+        for mut messages in streams {
+            let last = messages.next().await.expect("the completion");
+            assert_eq!(last["result"]["resultType"], "complete");
+            assert_eq!(messages.next().await, None);
+        }
+    }
+}
+
 /// The other order is as good.
 #[tokio::test]
 async fn a_shutdown_that_begins_later_ends_what_the_server_waits_for() {
