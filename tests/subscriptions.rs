@@ -80,6 +80,10 @@ async fn a_malformed_filter_is_refused_before_any_stream() {
             "resourcesListChanged",
         ),
         (
+            json!({"resourceSubscriptions": null}),
+            "resourceSubscriptions",
+        ),
+        (
             json!({"resourceSubscriptions": "file:///a"}),
             "resourceSubscriptions",
         ),
@@ -97,6 +101,27 @@ async fn a_malformed_filter_is_refused_before_any_stream() {
         .send(server(&subscriptions))
         .await;
     assert_eq!(reply.json()["error"]["code"], -32602);
+    assert!(subscriptions.is_empty());
+}
+
+#[tokio::test]
+async fn a_filter_that_names_too_many_resources_is_refused() {
+    let subscriptions = Subscriptions::builder().resource_limit(2).build();
+    let three = json!({"resourceSubscriptions": ["a", "b", "c"]});
+    let reply = listen(three).send(server(&subscriptions)).await;
+    assert_eq!(reply.json()["error"]["code"], -32602);
+    let message = reply.json()["error"]["message"].as_str().unwrap();
+    assert!(message.contains("3 resources: at most 2"), "{message}");
+    assert!(subscriptions.is_empty());
+}
+
+#[tokio::test]
+async fn a_listen_without_an_id_is_refused_as_the_clients_fault() {
+    let subscriptions = Subscriptions::new();
+    let call = Call::notification("subscriptions/listen").param("notifications", json!({}));
+    let reply = call.send(server(&subscriptions)).await;
+    assert_eq!(reply.status, 400);
+    assert_eq!(reply.json()["error"]["code"], -32600);
     assert!(subscriptions.is_empty());
 }
 

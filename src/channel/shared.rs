@@ -175,8 +175,8 @@ impl Shared {
         let poller = inner.wake_poller();
         let guard = inner.guard.take();
         drop(inner);
-        drop((spent, guard));
         waiters.into_iter().chain(poller).for_each(Waker::wake);
+        drop((spent, guard));
         Ok(())
     }
 

@@ -5,59 +5,34 @@
 
 use bytes::BufMut;
 
+use super::json::special;
+
 /// Appends `string` as a JSON string with its quotes.
 pub(crate) fn put_string(out: &mut impl BufMut, string: &str) {
-    out.put_u8(b'"');
     let bytes = string.as_bytes();
-    let mut copied = 0;
+    out.put_u8(b'"');
     let mut at = 0;
-    while at < bytes.len() {
-        let short: &[u8] = match bytes[at] {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            b'\n' => b"\\n",
-            b'\r' => b"\\r",
-            b'\t' => b"\\t",
-            0x08 => b"\\b",
-            0x0c => b"\\f",
-            control @ 0..0x20 => {
-                out.put_slice(&bytes[copied..at]);
-                out.put_slice(&[
-                    b'\\',
-                    b'u',
-                    b'0',
-                    b'0',
-                    b'0' + (control >> 4),
-                    b"0123456789abcdef"[usize::from(control & 15)],
-                ]);
-                at += 1;
-                copied = at;
-                continue;
+    loop {
+        // What ends a run is ASCII, so a run is text.
+        let end = special(bytes, at);
+        put_escaped(out, &string[at..end]);
+        let Some(&byte) = bytes.get(end) else { break };
+        match byte {
+            b'"' => out.put_slice(b"\\\""),
+            b'\\' => out.put_slice(b"\\\\"),
+            b'\n' => out.put_slice(b"\\n"),
+            b'\r' => out.put_slice(b"\\r"),
+            b'\t' => out.put_slice(b"\\t"),
+            0x08 => out.put_slice(b"\\b"),
+            0x0c => out.put_slice(b"\\f"),
+            control => {
+                out.put_slice(b"\\u00");
+                out.put_u8(b'0' + (control >> 4));
+                out.put_u8(b"0123456789abcdef"[usize::from(control & 15)]);
             }
-            0xc2 | 0xe2 => match separator(&bytes[at..]) {
-                Some((escape, length)) => {
-                    out.put_slice(&bytes[copied..at]);
-                    out.put_slice(escape);
-                    at += length;
-                    copied = at;
-                    continue;
-                }
-                None => {
-                    at += 1;
-                    continue;
-                }
-            },
-            _ => {
-                at += 1;
-                continue;
-            }
-        };
-        out.put_slice(&bytes[copied..at]);
-        out.put_slice(short);
-        at += 1;
-        copied = at;
+        }
+        at = end + 1;
     }
-    out.put_slice(&bytes[copied..]);
     out.put_u8(b'"');
 }
 

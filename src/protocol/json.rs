@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use scanner::Scanner;
+pub(crate) use search::special;
 
 /// How deeply arrays and objects may nest.
 ///

@@ -178,11 +178,18 @@ pub(crate) fn write(out: &mut Vec<u8>, notification: &impl Serialize) -> Result<
                 .ok_or("notifications/progress has a `params.progress` that is a number")?,
         ),
         CANCELLED => Shape::Cancelled,
-        MESSAGE => Shape::Log(
-            param("level")?
+        UPDATED if param("uri")?.is_none_or(|m| m.kind != Kind::String) => {
+            return Err(
+                "notifications/resources/updated has a `params.uri` that is a string".to_owned(),
+            );
+        }
+        MESSAGE => {
+            let level = param("level")?
                 .and_then(|m| serde_json::from_str(m.span.of(text)).ok())
-                .ok_or("notifications/message has a `params.level` that is one of the eight log levels")?,
-        ),
+                .ok_or("notifications/message has a `params.level` that is one of the eight log levels")?;
+            param("data")?.ok_or("notifications/message has a `params.data`")?;
+            Shape::Log(level)
+        }
         method if requires_subscription_id(method) => Shape::Subscription,
         _ => Shape::Other,
     };
@@ -256,6 +263,12 @@ mod tests {
                 "level",
             ),
             (json!({"method": MESSAGE}), "level"),
+            (
+                json!({"method": MESSAGE, "params": {"level": "info"}}),
+                "data",
+            ),
+            (json!({"method": UPDATED}), "uri"),
+            (json!({"method": UPDATED, "params": {"uri": 1}}), "uri"),
             (
                 json!({"method": PROGRESS, "params": {"progressToken": 1, "progress": "1"}}),
                 "`params.progress`",

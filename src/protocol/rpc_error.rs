@@ -121,10 +121,20 @@ impl RpcError {
 
     /// Sets the HTTP status for when the error is all of the response.
     ///
-    /// Many clients show the error of a response with 200 or 400 and hide that of a 5xx.
+    /// Many clients show the error of a response with 200 or 400 and hide that of a 5xx. A status
+    /// that has no body (1xx, 204, 205, 304) cannot carry the error, and is left out.
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
-        self.status = Some(status);
+        let bodyless = status.is_informational()
+            || [
+                StatusCode::NO_CONTENT,
+                StatusCode::RESET_CONTENT,
+                StatusCode::NOT_MODIFIED,
+            ]
+            .contains(&status);
+        if !bodyless {
+            self.status = Some(status);
+        }
         self
     }
 
@@ -217,6 +227,14 @@ mod tests {
         let mut out = Vec::new();
         error.write_response(id, &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_status_without_a_body_is_left_out() {
+        for status in [100, 103, 204, 205, 304] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(RpcError::internal("x").with_status(status).status(), 200);
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct SubscriptionFilter {
     #[serde(skip_serializing_if = "is_false")]
     pub resources_list_changed: bool,
     /// The resources whose updates to tell, by URI. None when the request does not speak of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub resource_subscriptions: Option<Vec<String>>,
 }
 
@@ -34,6 +34,15 @@ pub struct SubscriptionFilter {
 )]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// A member that is there has a value: null is none.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
 }
 
 impl SubscriptionFilter {

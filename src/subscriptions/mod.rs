@@ -217,8 +217,21 @@ impl Subscriptions {
         message: &Message,
         reduce: impl FnOnce(&mut SubscriptionFilter),
     ) -> Result<Deferred, RpcError> {
+        if message.is_notification() {
+            return Err(RpcError::invalid_request(
+                "`subscriptions/listen` is a request: give it an `id`",
+            ));
+        }
         let mut filter = SubscriptionFilter::from_message(message)?;
-        self.hub.options.honoured.reduce(&mut filter);
+        let options = &self.hub.options;
+        options.honoured.reduce(&mut filter);
+        if filter.uris().len() > options.resource_limit {
+            return Err(RpcError::invalid_params(format!(
+                "`params.notifications.resourceSubscriptions` names {} resources: at most {} may be",
+                filter.uris().len(),
+                options.resource_limit
+            )));
+        }
         reduce(&mut filter);
 
         // Keyed frames wait for the acknowledgement, so listening may begin before it is sent:

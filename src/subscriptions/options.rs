@@ -41,6 +41,7 @@ pub(crate) struct Options {
     pub(crate) honoured: Honoured,
     pub(crate) resource_match: ResourceMatch,
     pub(crate) limit: usize,
+    pub(crate) resource_limit: usize,
     busy: Option<Duration>,
     pub(crate) relay: Option<Arc<dyn Relay>>,
 }
@@ -76,6 +77,7 @@ impl Default for Options {
             },
             resource_match: ResourceMatch::default(),
             limit: usize::MAX,
+            resource_limit: 10_000,
             busy: None,
             relay: None,
         }
@@ -136,6 +138,13 @@ impl Builder {
         self
     }
 
+    /// How many resources one subscription may name. One that names more is refused with -32602.
+    /// Each costs about 200 bytes for as long as the subscription is open. Default: 10,000.
+    pub fn resource_limit(mut self, uris: usize) -> Self {
+        self.options.resource_limit = uris;
+        self
+    }
+
     /// Has refusals over the limit carry the HTTP status 503 with a `Retry-After` of this long,
     /// rounded up to whole seconds, for load balancers that try another node then. Default: off.
     pub fn busy(mut self, retry_after: Duration) -> Self {
@@ -162,6 +171,7 @@ impl fmt::Debug for Options {
             .field("honoured", &self.honoured)
             .field("resource_match", &self.resource_match)
             .field("limit", &self.limit)
+            .field("resource_limit", &self.resource_limit)
             .field("busy", &self.busy)
             .field("relay", &self.relay.is_some())
             .finish()

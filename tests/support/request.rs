@@ -127,7 +127,7 @@ impl Call {
         B: http_body::Body<Data = Bytes>,
         B::Error: std::fmt::Debug,
     {
-        let response = service.oneshot(self.request()).await.unwrap();
+        let response = in_time(service.oneshot(self.request())).await.unwrap();
         Reply::read(response).await
     }
 }
@@ -149,15 +149,7 @@ impl Reply {
         B::Error: std::fmt::Debug,
     {
         let (parts, body) = response.into_parts();
-        let collected = body.collect();
-        // Some tests run without a runtime, which has no clock to wait by.
-        let body = if tokio::runtime::Handle::try_current().is_ok() {
-            let in_time = tokio::time::timeout(LONGEST, collected).await;
-            in_time.expect("a body that ends")
-        } else {
-            collected.await
-        };
-        let body = body.unwrap().to_bytes();
+        let body = in_time(body.collect()).await.unwrap().to_bytes();
         let content_type = parts.headers.get("content-type");
         let messages = match content_type.map(|value| value.to_str().unwrap()) {
             Some("application/json") => vec![serde_json::from_slice(&body).unwrap()],
@@ -196,6 +188,15 @@ impl Reply {
     pub(crate) fn last(&self) -> &Value {
         self.messages.last().expect("a message")
     }
+}
+
+/// Awaits what is bound to come. Some tests run without a runtime, which has no clock to wait by.
+async fn in_time<F: Future>(future: F) -> F::Output {
+    if tokio::runtime::Handle::try_current().is_err() {
+        return future.await;
+    }
+    let awaited = tokio::time::timeout(LONGEST, future).await;
+    awaited.expect("an answer that comes and ends")
 }
 
 /// The messages in the bytes of a stream.

@@ -8,7 +8,7 @@ const SHORT: usize = 64;
 /// Eight bytes at a time. A borrow in the subtractions can only disturb the bytes above a match, and
 /// the lowest match is the one that counts.
 #[inline]
-pub(super) fn special(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn special(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     let short = at.saturating_add(SHORT);
