@@ -25,6 +25,7 @@ fn live() -> usize {
 #[tokio::test]
 async fn a_client_that_stops_reading_costs_no_memory_and_misses_nothing() {
     let subscriptions = Subscriptions::builder()
+        .resource_limit(100_000)
         .resource_match(ResourceMatch::parts())
         .build();
     let hub = subscriptions.clone();
