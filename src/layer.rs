@@ -96,8 +96,8 @@ impl McpChannelLayer {
     /// How many bytes the body of a request may have. A larger one is answered 413 and not read to
     /// its end.
     ///
-    /// It also bounds the body of a response that becomes the last event of a stream. Default:
-    /// 4 MiB.
+    /// It also bounds the body of a response that becomes the last event of a stream. Zero refuses
+    /// every request. Default: 4 MiB.
     pub fn body_limit(self, bytes: u64) -> Self {
         self.with(|config| config.body_limit = bytes)
     }
