@@ -181,10 +181,10 @@ fn write(options: &Options, table: &Table, machine: &str) -> Result<(), Error> {
         bars.collect::<Vec<_>>()
     };
     let idle = options.effort().idle.iter().max().copied().unwrap_or(0);
-    let idle_title = format!("Resident KiB a stream, {} idle streams (less is better)", report::number(idle as f64));
+    let idle_title = "Resident KiB an idle stream (less is better)";
     let plot = plot::svg(&[
         Chart { title: "Progress frames per second, 16 connections", bars: bars("stream16.rate", 1.0) },
-        Chart { title: &idle_title, bars: bars(&format!("idle.{idle}"), 1024.0) },
+        Chart { title: idle_title, bars: bars(&format!("idle.{idle}"), 1024.0) },
     ]);
     std::fs::write(place.join("peers.svg"), plot)?;
     let readme = place.join("README.md");
