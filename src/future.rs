@@ -182,7 +182,6 @@ where
             copied,
             subscription,
         };
-        let notification = message.is_notification();
         let streamable = self.accepts != Accepts::JsonOnly;
         let shared = Shared::new(info, streamable);
         if let Some(shutdown) = self.config.shutdown.as_ref().filter(|_| subscription) {
@@ -195,12 +194,7 @@ where
         extensions.insert::<Message>(message);
         let request = Request::from_parts(self.parts, body);
         let driver = Driver::new(|| self.service.call(request), Outlet::new(shared));
-        let running = Running::new(driver, self.accepts, self.config);
-        Ok(if notification {
-            running.for_notification()
-        } else {
-            running
-        })
+        Ok(Running::new(driver, self.accepts, self.config))
     }
 }
 

@@ -25,7 +25,6 @@ pub(crate) struct Running<F> {
     driver: Driver<F>,
     config: Arc<Config>,
     accepts: Accepts,
-    notification: bool,
     /// Those of the handler's response, for a reply on the channel.
     headers: HeaderMap,
     timer: Timer,
@@ -49,16 +48,9 @@ impl<F> Running<F> {
             driver,
             config,
             accepts,
-            notification: false,
             headers: HeaderMap::new(),
             timer: Timer::default(),
         }
-    }
-
-    /// The message wants no reply.
-    pub(crate) fn for_notification(mut self) -> Self {
-        self.notification = true;
-        self
     }
 
     /// Polls the handler and the channel. An error is the handler's own.
@@ -68,7 +60,8 @@ impl<F> Running<F> {
         E: Into<BoxError>,
     {
         let outcome = self.driver.poll(cx);
-        if self.notification {
+        // A notification wants no reply.
+        if self.driver.outlet.request_id().is_none() {
             return outcome.map_or(Poll::Pending, |outcome| Poll::Ready(self.notified(outcome)));
         }
         match outcome.map(|outcome| self.driver.settle(outcome)) {

@@ -143,10 +143,15 @@ impl Inner {
     pub(crate) fn stream_reply(&mut self, reply: Option<FinalReply>) -> Option<FinalReply> {
         self.state.stream_reply();
         if let Some(reply) = &reply {
-            let keyed = self.state.is_acknowledged();
-            self.outgoing.append_last(&reply.json.0, keyed);
+            self.append_last(&reply.json.0);
         }
         reply
+    }
+
+    /// Queues the last event, behind the keyed frames that may go out.
+    pub(crate) fn append_last(&mut self, json: &[u8]) {
+        let keyed = self.state.is_acknowledged();
+        self.outgoing.append_last(json, keyed);
     }
 
     /// The channel ends because nobody reads any more. Whom to wake and what to drop, after

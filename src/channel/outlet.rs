@@ -239,9 +239,7 @@ impl Outlet {
 
     /// Sends the last event after [`Returned::LastEvent`].
     pub(crate) fn send_last(&self, json: &[u8]) {
-        let mut inner = self.shared.lock();
-        let keyed = inner.state.is_acknowledged();
-        inner.outgoing.append_last(json, keyed);
+        self.shared.lock().append_last(json);
     }
 
     /// As [`send_last`](Self::send_last), for a response that somebody else wrote: the result of a

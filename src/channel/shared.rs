@@ -164,8 +164,7 @@ impl Shared {
         inner.state.end(reason)?;
         let spent = reply.and_then(|reply| {
             if inner.state.is_streaming() {
-                let keyed = inner.state.is_acknowledged();
-                inner.outgoing.append_last(&reply.json.0, keyed);
+                inner.append_last(&reply.json.0);
                 return Some(reply);
             }
             inner.reply = Some(reply);
