@@ -143,8 +143,8 @@ impl<F> Running<F> {
             Decision::Untouched(response) => response.map(ResponseBody::inner),
             Decision::Accepted => head::accepted(),
             Decision::Single(reply) => {
-                if let Some(after) = reply.retry_after {
-                    self.headers.insert(RETRY_AFTER, after.as_secs().into());
+                if let Some(seconds) = reply.retry_after {
+                    self.headers.insert(RETRY_AFTER, seconds.into());
                 }
                 head::single(reply.status, self.headers, reply.json.into_bytes())
             }

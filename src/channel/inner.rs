@@ -4,11 +4,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::StatusCode;
 use tokio::time::Instant;
 
-use super::outgoing::Outgoing;
-use super::scratch::Scratch;
+use super::output::{FinalReply, Output};
 use super::waiters::{Event, Waiters};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::progress::ProgressNumber;
@@ -20,33 +18,19 @@ const POLL_BUDGET: Duration = Duration::from_millis(1);
 
 pub(crate) struct Inner {
     pub(crate) state: State,
-    pub(crate) outgoing: Outgoing,
-    /// The final reply, kept back until it is known what the response is to be.
-    pub(crate) reply: Option<FinalReply>,
+    pub(crate) output: Output,
     pub(super) progress: Option<ProgressNumber>,
     pub(super) waiters: Waiters,
     /// Dropped when the channel ends.
     pub(super) guard: Option<Box<dyn Send + Sync>>,
     /// Whoever writes the response, when it found nothing to do.
     poller: Option<Waker>,
-    /// The handler is being polled. The poller looks at the queue right after, so it needs no wake.
-    polling: Option<Polling>,
+    /// Since when the handler is being polled. The poller looks at the queue right after, so it needs no wake.
+    polling: Option<Instant>,
+    /// How often something was sent meanwhile. Begins anew when it overflows.
+    sends: u16,
     /// The server is to write what it has before it asks for more.
     pub(crate) flush: bool,
-}
-
-#[derive(Debug)]
-struct Polling {
-    since: Instant,
-    sends: u32,
-}
-
-/// A reply that is still to be sent as the one JSON of the response.
-#[derive(Debug)]
-pub(crate) struct FinalReply {
-    pub(crate) status: StatusCode,
-    pub(crate) retry_after: Option<Duration>,
-    pub(crate) json: Scratch,
 }
 
 /// Who can go on because bytes were handed out.
@@ -66,8 +50,7 @@ impl Freed {
 
 /// What nobody will read.
 pub(crate) struct Unsent {
-    _outgoing: Outgoing,
-    _reply: Option<FinalReply>,
+    _output: Output,
     _poller: Option<Waker>,
     _guard: Option<Box<dyn Send + Sync>>,
 }
@@ -85,13 +68,13 @@ impl Inner {
     pub(crate) fn new(state: State) -> Self {
         Self {
             state,
-            outgoing: Outgoing::default(),
-            reply: None,
+            output: Output::default(),
             progress: None,
             waiters: Waiters::default(),
             guard: None,
             poller: None,
             polling: None,
+            sends: 0,
             flush: false,
         }
     }
@@ -106,10 +89,8 @@ impl Inner {
 
     /// The handler is about to be polled.
     pub(crate) fn begin_poll(&mut self, now: Instant) {
-        self.polling = Some(Polling {
-            since: now,
-            sends: 0,
-        });
+        self.polling = Some(now);
+        self.sends = 0;
     }
 
     /// The handler has been polled. Every send from now on wakes the waker of
@@ -129,13 +110,19 @@ impl Inner {
 
     /// The bytes that the server gets next, in one piece or two, and whom that frees.
     pub(crate) fn take(&mut self) -> Option<(Bytes, Option<Bytes>, Freed)> {
-        let (bytes, rest) = self.outgoing.take(self.state.is_acknowledged())?;
+        let keyed = self.state.is_acknowledged();
+        let (bytes, rest) = self.output.frames()?.take(keyed)?;
         let mut freed = Freed::default();
         if !self.waiters.is_empty() {
             freed.room = self.waiters.next_for_room();
             freed.flushed = self.waiters.all(Event::Flushed);
         }
         Some((bytes, rest, freed))
+    }
+
+    /// Whether nothing waits, keyed frames aside.
+    pub(crate) fn is_drained(&mut self) -> bool {
+        self.output.frames().is_none_or(|frames| frames.is_empty())
     }
 
     /// Opens the stream even after the final reply, which then is its one event. The reply comes
@@ -151,23 +138,23 @@ impl Inner {
     /// Queues the last event, behind the keyed frames that may go out.
     pub(crate) fn append_last(&mut self, json: &[u8]) {
         let keyed = self.state.is_acknowledged();
-        self.outgoing.append_last(json, keyed);
+        if let Some(frames) = self.output.frames() {
+            frames.append_last(json, keyed);
+        }
     }
 
     /// The channel ends because nobody reads any more. Whom to wake and what to drop, after
     /// unlocking; None when it has ended and nothing is left.
     pub(crate) fn disconnect(&mut self) -> Option<(Vec<Waker>, Unsent)> {
         if self.state.end(CloseReason::Disconnected).is_err()
-            && self.outgoing.is_unused()
-            && self.reply.is_none()
+            && self.output.is_unused()
             && self.waiters.is_empty()
             && self.poller.is_none()
         {
             return None;
         }
         let unsent = Unsent {
-            _outgoing: std::mem::take(&mut self.outgoing),
-            _reply: self.reply.take(),
+            _output: std::mem::take(&mut self.output),
             _poller: self.poller.take(),
             _guard: self.guard.take(),
         };
@@ -176,11 +163,11 @@ impl Inner {
 
     /// Looks at the clock on the 1st, 2nd, 4th, 8th … send of a poll, so that bursts pay nothing.
     pub(super) fn budget_spent(&mut self) -> Sent {
-        let Some(polling) = &mut self.polling else {
+        let Some(since) = self.polling else {
             return Sent::Done;
         };
-        polling.sends += 1;
-        if polling.sends.is_power_of_two() && polling.since.elapsed() > POLL_BUDGET {
+        self.sends = self.sends.wrapping_add(1);
+        if self.sends.is_power_of_two() && since.elapsed() > POLL_BUDGET {
             self.flush = true;
             return Sent::Yield;
         }

@@ -2,10 +2,9 @@
 
 use std::task::Waker;
 
-use bytes::Bytes;
-
+use super::outgoing::Outgoing;
 use super::shared::Shared;
-use super::slots::Slots;
+use super::slots::{Piece, Slots};
 use crate::error::CloseReason;
 use crate::protocol::rpc_error::RpcError;
 
@@ -14,16 +13,24 @@ impl Shared {
     /// False when it is no subscription, takes them already, was acknowledged or has ended.
     pub(crate) fn take_keyed(&self, slots: Slots) -> bool {
         let mut inner = self.lock();
-        let fresh = inner.state.is_unacknowledged() && inner.outgoing.slots().is_none();
+        if !inner.state.is_unacknowledged() {
+            return false;
+        }
+        let Some(frames) = inner.output.frames() else {
+            return false;
+        };
+        let fresh = frames.slots().is_none();
         if fresh {
-            inner.outgoing.set_slots(Some(slots));
+            frames.set_slots(Some(slots));
         }
         fresh
     }
 
     /// Takes [`take_keyed`](Self::take_keyed) back.
     pub(crate) fn refuse_keyed(&self) {
-        self.lock().outgoing.set_slots(None);
+        if let Some(frames) = self.lock().output.frames() {
+            frames.set_slots(None);
+        }
     }
 
     /// Ends a subscription from the server's side: with its completion result, or with `refusal`
@@ -57,12 +64,12 @@ impl Shared {
 
     /// Puts a keyed frame, or merges it with one that waits; see [`Slots::put`]. Never waits. False
     /// when the channel has ended.
-    pub(crate) fn put_keyed(&self, key: u32, shared: &Bytes, general: Option<&Bytes>) -> bool {
+    pub(crate) fn put_keyed(&self, key: u32, shared: &Piece, general: Option<&Piece>) -> bool {
         let mut inner = self.lock();
         if inner.state.ended().is_some() {
             return false;
         }
-        let Some(slots) = inner.outgoing.slots() else {
+        let Some(slots) = inner.output.frames().and_then(Outgoing::slots) else {
             return false;
         };
         // One that is merged waits already, and whoever hands it out knows.

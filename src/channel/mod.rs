@@ -1,11 +1,13 @@
 //! The channel: the server's side of one request.
 
 mod closed;
+mod handle;
 mod inner;
 mod keyed;
 mod options;
 mod outgoing;
 mod outlet;
+mod output;
 mod queue;
 mod scratch;
 mod send;
@@ -19,14 +21,15 @@ mod waiting;
 use std::fmt;
 
 pub use closed::{Closed, Flush};
-pub(crate) use inner::FinalReply;
+pub(crate) use handle::Handle;
 pub(crate) use options::{CopiedTypes, Options};
 pub use outlet::Outlet;
 pub(crate) use outlet::{Decided, Returned, Step};
+pub(crate) use output::FinalReply;
 pub(crate) use scratch::Scratch;
 pub use sending::Sending;
 pub(crate) use shared::{Info, Shared};
-pub(crate) use slots::Slots;
+pub(crate) use slots::{Piece, Slots};
 pub(crate) use sync::Arc;
 
 use crate::error::SendError;
@@ -265,6 +268,11 @@ impl Channel {
         } else {
             Err(SendError::CLOSED)
         }
+    }
+
+    /// Another handle, if this one is open.
+    pub(crate) fn handle(&self) -> Option<Handle> {
+        self.open.then(|| Handle::new(&self.shared))
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::Instant;
 
-use super::inner::FinalReply;
+use super::outgoing::Outgoing;
+use super::output::FinalReply;
 use super::shared::Shared;
 use super::sync::Arc;
 use crate::error::CloseReason;
@@ -81,7 +82,7 @@ impl Outlet {
 
     /// The final reply, with its HTTP status, when it came before anything opened the stream.
     pub fn try_reply(&mut self) -> Option<(StatusCode, Bytes)> {
-        let reply = self.shared.lock().reply.take()?;
+        let reply = self.shared.lock().output.take_reply()?;
         Some((reply.status, reply.json.into_bytes()))
     }
 
@@ -102,7 +103,7 @@ impl Outlet {
         match inner.state.head() {
             Head::Stream => Poll::Ready(Decided::Stream),
             Head::Single => {
-                let reply = inner.reply.take();
+                let reply = inner.output.take_reply();
                 drop(inner);
                 // No sequence of events should leave an ended request without a reply.
                 let reply = reply.unwrap_or_else(|| self.shared.failure("there is no reply"));
@@ -126,7 +127,7 @@ impl Outlet {
         let mut inner = self.shared.lock();
         inner.end_poll();
         if let Some((bytes, rest, freed)) = inner.take() {
-            let flush = inner.outgoing.is_empty() && std::mem::take(&mut inner.flush);
+            let flush = inner.is_drained() && std::mem::take(&mut inner.flush);
             drop(inner);
             freed.wake();
             return Step::Bytes { bytes, rest, flush };
@@ -136,7 +137,7 @@ impl Outlet {
         }
         let ended = inner.state.ended().is_some();
         let stale = inner.wait(waker);
-        let quiet = inner.outgoing.release();
+        let quiet = inner.output.frames().map(Outgoing::release);
         drop(inner);
         drop((stale, quiet));
         Step::Wait { ended }
@@ -182,7 +183,7 @@ impl Outlet {
     /// Opens the stream because the reply is late. A reply that is there is its one event.
     pub(crate) fn open_stream(&self) {
         let mut inner = self.shared.lock();
-        let reply = inner.reply.take();
+        let reply = inner.output.take_reply();
         let spent = inner.stream_reply(reply);
         drop(inner);
         drop(spent);
@@ -190,7 +191,7 @@ impl Outlet {
 
     /// The status of the reply that is kept back.
     pub(crate) fn reply_status(&self) -> Option<StatusCode> {
-        self.shared.lock().reply.as_ref().map(|reply| reply.status)
+        self.shared.lock().output.reply().map(|reply| reply.status)
     }
 
     /// An error as the request's reply.

@@ -134,8 +134,11 @@ impl Shared {
             }
         }
         let limit = self.info.options.buffer_limit;
+        let Some(frames) = inner.output.frames() else {
+            return Err(SendError::CLOSED);
+        };
         let queued = first
-            && inner.outgoing.append(limit, |out| match (item, token) {
+            && frames.append(limit, |out| match (item, token) {
                 (Item::Progress(progress), Some(token)) => progress.append_event(out, token),
                 (Item::Progress(_), None) => {}
                 (Item::Json { json, .. }, _) => sse::append_event(out, json),

@@ -9,8 +9,9 @@ use std::task::Waker;
 use http::{Extensions, StatusCode};
 use serde::Serialize;
 
-use super::inner::{FinalReply, Inner};
+use super::inner::Inner;
 use super::options::Options;
+use super::output::{FinalReply, Output};
 use super::scratch::Scratch;
 use super::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 use crate::error::{CloseReason, SendError};
@@ -114,7 +115,7 @@ impl Shared {
         error.write_response(self.info.id.as_ref(), &mut json.0);
         FinalReply {
             status: error.status(),
-            retry_after: error.retry_after(),
+            retry_after: error.retry_after_seconds(),
             json,
         }
     }
@@ -167,7 +168,7 @@ impl Shared {
                 inner.append_last(&reply.json.0);
                 return Some(reply);
             }
-            inner.reply = Some(reply);
+            inner.output = Output::Reply(reply);
             None
         });
         let waiters = inner.waiters.take_all();

@@ -5,8 +5,12 @@
 //! subscription and was encoded once. Handing one out copies and allocates nothing.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
+
+/// The piece of a frame that all streams share. A pointer, since each stream may keep very many.
+pub(crate) type Piece = Arc<Bytes>;
 
 /// The unsent keyed frames of one stream, in the order of their first put.
 #[derive(Debug)]
@@ -22,7 +26,7 @@ pub(crate) struct Slots {
 #[derive(Debug)]
 struct Slot {
     key: u32,
-    shared: Bytes,
+    shared: Piece,
 }
 
 /// Those behind the first.
@@ -31,7 +35,7 @@ struct Others {
     /// The keys under which one waits.
     order: VecDeque<u32>,
     /// What waits under each key. Grows to the highest key that ever waited.
-    waiting: Vec<Option<Bytes>>,
+    waiting: Vec<Option<Piece>>,
 }
 
 /// What is allocated for more keys than this is given back when nothing waits.
@@ -52,10 +56,10 @@ impl Slots {
     ///
     /// Where all frames of a key are the same, `general` is None. Otherwise, when another one
     /// waits, `general` takes its place: the one that says what both say.
-    pub(crate) fn put(&mut self, key: u32, shared: &Bytes, general: Option<&Bytes>) -> bool {
+    pub(crate) fn put(&mut self, key: u32, shared: &Piece, general: Option<&Piece>) -> bool {
         let waiting = match &mut self.first {
             None => {
-                let shared = shared.clone();
+                let shared = Arc::clone(shared);
                 self.first = Some(Slot { key, shared });
                 return true;
             }
@@ -69,14 +73,14 @@ impl Slots {
                 let slot = &mut others.waiting[n];
                 if slot.is_none() {
                     others.order.push_back(key);
-                    *slot = Some(shared.clone());
+                    *slot = Some(Arc::clone(shared));
                     return true;
                 }
                 slot.get_or_insert_default()
             }
         };
         if let Some(general) = general.filter(|_| *waiting != *shared) {
-            *waiting = general.clone();
+            *waiting = Arc::clone(general);
         }
         false
     }
@@ -88,7 +92,7 @@ impl Slots {
         if self.first.is_none() && self.others.as_ref().is_some_and(|o| o.waiting.len() > KEPT) {
             self.others = None;
         }
-        Some((first.shared, self.own.clone()))
+        Some((Arc::unwrap_or_clone(first.shared), self.own.clone()))
     }
 }
 
@@ -106,6 +110,10 @@ mod tests {
 
     fn bytes(text: &'static str) -> Bytes {
         Bytes::from_static(text.as_bytes())
+    }
+
+    fn piece(text: &'static str) -> Piece {
+        Arc::new(bytes(text))
     }
 
     fn popped(slots: &mut Slots) -> Vec<String> {
@@ -126,21 +134,21 @@ mod tests {
             (70, false),
             (6400, true),
         ] {
-            assert_eq!(slots.put(key, &bytes("t"), None), put);
+            assert_eq!(slots.put(key, &piece("t"), None), put);
         }
         assert_eq!(popped(&mut slots).len(), 4);
-        assert!(slots.put(2, &bytes("again"), None));
+        assert!(slots.put(2, &piece("again"), None));
         assert_eq!(popped(&mut slots), ["again:e"]);
     }
 
     #[test]
     fn different_frames_of_a_key_become_the_general_one() {
         let mut slots = Slots::new(bytes(""));
-        let general = bytes("all");
-        assert!(slots.put(1, &bytes("a"), Some(&general)));
-        assert!(!slots.put(1, &bytes("a"), Some(&general)));
-        assert!(slots.put(2, &bytes("a"), Some(&general)));
-        assert!(!slots.put(2, &bytes("b"), Some(&general)));
+        let general = piece("all");
+        assert!(slots.put(1, &piece("a"), Some(&general)));
+        assert!(!slots.put(1, &piece("a"), Some(&general)));
+        assert!(slots.put(2, &piece("a"), Some(&general)));
+        assert!(!slots.put(2, &piece("b"), Some(&general)));
         assert_eq!(popped(&mut slots), ["a", "all"]);
     }
 }

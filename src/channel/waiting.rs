@@ -31,8 +31,9 @@ impl Shared {
         if inner.state.ended().is_some() {
             return Poll::Ready(Err(SendError::CLOSED));
         }
-        let target = *target.get_or_insert(inner.outgoing.appended());
-        if inner.outgoing.handed_out() >= target {
+        let frames = inner.output.frames();
+        let (appended, handed_out) = frames.map_or((0, 0), |f| (f.appended(), f.handed_out()));
+        if handed_out >= *target.get_or_insert(appended) {
             let stale = inner.waiters.leave(ticket);
             drop(inner);
             drop(stale);

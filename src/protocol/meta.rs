@@ -19,10 +19,9 @@ use super::rpc_error::RpcError;
 /// any of it.
 #[derive(Clone, Default)]
 pub struct RequestMeta {
-    /// Every text that is kept, one after the other; `None` when there is none.
+    /// Every text that is kept, in the order of the constants, with a NUL after each: none of them
+    /// has one within. Those at the end that are not there are left out; `None` when none is.
     texts: Option<Arc<str>>,
-    /// Where each text ends. An empty one is one that is not there.
-    ends: [u32; TEXTS],
     progress_token: Option<ProgressToken>,
     log_level: Option<LogLevel>,
 }
@@ -34,7 +33,6 @@ const CLIENT_CAPABILITIES: usize = 3;
 const TRACEPARENT: usize = 4;
 const TRACESTATE: usize = 5;
 const BAGGAGE: usize = 6;
-const TEXTS: usize = 7;
 
 impl RequestMeta {
     /// What is there and well-formed; the rest is left out, so whoever minds looks first.
@@ -57,27 +55,19 @@ impl RequestMeta {
             texts.push("?");
             texts.push(query);
         }
-        texts.end(ENDPOINT);
-        texts.push_string(fields.protocol_version.text(), text, |_| true);
-        texts.end(PROTOCOL_VERSION);
+        texts.end();
+        texts.push_string(fields.protocol_version.text(), text, has_no_nul);
         texts.push(object(&fields.client_info));
-        texts.end(CLIENT_INFO);
+        texts.end();
         texts.push(object(&fields.client_capabilities));
-        texts.end(CLIENT_CAPABILITIES);
+        texts.end();
         // Without a trace the state of one means nothing.
-        if texts.push_string(fields.traceparent.text(), text, is_traceparent) {
-            texts.end(TRACEPARENT);
-            texts.push_string(fields.tracestate.text(), text, is_header_text);
-        } else {
-            texts.end(TRACEPARENT);
-        }
-        texts.end(TRACESTATE);
+        let traced = texts.push_string(fields.traceparent.text(), text, is_traceparent);
+        let tracestate = fields.tracestate.text().filter(|_| traced);
+        texts.push_string(tracestate, text, is_header_text);
         texts.push_string(fields.baggage.text(), text, is_header_text);
-        texts.end(BAGGAGE);
-        let ends = texts.ends;
         Self {
             texts: texts.finish(),
-            ends,
             progress_token: fields
                 .progress_token
                 .value
@@ -90,10 +80,7 @@ impl RequestMeta {
     }
 
     fn text(&self, which: usize) -> Option<&str> {
-        let start = which.checked_sub(1).map_or(0, |before| self.ends[before]);
-        // No message has 4 GiB of these; where one had, it would lack those that lie beyond.
-        let text = self.texts.as_deref()?;
-        let text = text.get(start as usize..self.ends[which] as usize)?;
+        let text = self.texts.as_deref()?.split('\0').nth(which)?;
         (!text.is_empty()).then_some(text)
     }
 
@@ -254,20 +241,21 @@ impl fmt::Debug for RequestMeta {
 
 /// Collects texts on the stack, so that the usual ones cost a single allocation.
 struct Gather {
-    near: [u8; 1024],
+    near: [u8; NEAR],
     length: usize,
     /// Everything, once `near` is too small.
     far: Option<String>,
-    ends: [u32; TEXTS],
 }
+
+/// What most clients say of themselves is shorter.
+const NEAR: usize = 512;
 
 impl Gather {
     fn new() -> Self {
         Self {
-            near: [0; 1024],
+            near: [0; NEAR],
             length: 0,
             far: None,
-            ends: [0; TEXTS],
         }
     }
 
@@ -287,7 +275,7 @@ impl Gather {
         self.length = end;
     }
 
-    /// Appends a string, unescaped, if it is there and fits.
+    /// Appends a string, unescaped, if it is there and fits, and ends it.
     fn push_string(
         &mut self,
         string: Option<Text>,
@@ -295,17 +283,16 @@ impl Gather {
         fits: impl Fn(&str) -> bool,
     ) -> bool {
         let string = string.and_then(|string| string.decode(text));
-        match string.filter(|string| fits(string)) {
-            Some(string) => {
-                self.push(&string);
-                true
-            }
-            None => false,
+        let string = string.filter(|string| fits(string));
+        if let Some(string) = &string {
+            self.push(string);
         }
+        self.end();
+        string.is_some()
     }
 
-    fn end(&mut self, which: usize) {
-        self.ends[which] = self.length.try_into().unwrap_or(u32::MAX);
+    fn end(&mut self) {
+        self.push("\0");
     }
 
     fn near(&self) -> &str {
@@ -314,12 +301,18 @@ impl Gather {
     }
 
     fn finish(self) -> Option<Arc<str>> {
-        match self.far {
-            Some(far) => Some(far.into()),
-            None if self.length == 0 => None,
-            None => Some(self.near().into()),
-        }
+        let texts = match &self.far {
+            Some(far) => far,
+            None => self.near(),
+        };
+        let texts = texts.trim_end_matches('\0');
+        (!texts.is_empty()).then(|| texts.into())
     }
+}
+
+/// Whether it can be kept among others. No URI and no JSON text has a NUL, only what is unescaped.
+fn has_no_nul(text: &str) -> bool {
+    !text.contains('\0')
 }
 
 /// `version-traceid-parentid-flags` in lower-case hexadecimal. Later versions may append more.

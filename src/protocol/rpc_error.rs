@@ -176,6 +176,10 @@ impl RpcError {
             .map(|seconds| Duration::from_secs(seconds.into()))
     }
 
+    pub(crate) fn retry_after_seconds(&self) -> Option<u32> {
+        self.retry_after
+    }
+
     /// The HTTP status of a response that consists of this error.
     ///
     /// The one that [`with_status`](Self::with_status) set; else 404 for -32601, 400 for -32700,

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::channel::Piece;
 use crate::protocol::id::RequestId;
 use crate::protocol::notification::{PROMPTS, RESOURCES, TOOLS, UPDATED};
 use crate::protocol::{members::SUBSCRIPTION_ID, sse};
@@ -33,7 +34,7 @@ impl Change {
     pub(crate) const LISTS: [Change; KINDS] = [Change::Tools, Change::Prompts, Change::Resources];
 
     /// The part of the notification that is the same for all subscribers. An [`own`] part follows.
-    pub(crate) fn shared(&self) -> Bytes {
+    pub(crate) fn shared(&self) -> Piece {
         let mut shared = Vec::with_capacity(192);
         let (method, uri) = match self {
             Self::Tools => (TOOLS, None),
@@ -54,7 +55,7 @@ impl Change {
         shared.extend_from_slice(br#""_meta":{""#);
         shared.extend_from_slice(SUBSCRIPTION_ID.as_bytes());
         shared.extend_from_slice(b"\":");
-        shared.into()
+        Piece::new(shared.into())
     }
 }
 
@@ -85,7 +86,7 @@ mod tests {
                 Some("a://\"\u{2028}"),
             ),
         ] {
-            let event = [change.shared(), own(&RequestId::from("s\"1"))].concat();
+            let event = [&change.shared()[..], &own(&RequestId::from("s\"1"))].concat();
             let event = String::from_utf8(event).unwrap();
             let data = event.strip_prefix("event: message\ndata: ").unwrap();
             assert!(data.ends_with("\n\n") && !data.contains('\u{2028}'));

@@ -2,13 +2,11 @@
 
 use std::sync::Arc as StdArc;
 
-use bytes::Bytes;
-
 use super::change::KINDS;
 use super::registry::{Id, Key};
 use super::{Change, Subscriptions};
-use crate::channel::Shared;
 use crate::channel::sync::{Arc, lock};
+use crate::channel::{Piece, Shared};
 
 /// One to be told that a resource changed.
 struct Target<'a> {
@@ -44,10 +42,7 @@ impl Subscriptions {
 
     fn deliver_list(&self, n: usize) -> usize {
         // Streams are told after unlocking, so that joining and leaving do not wait for it.
-        let streams: Vec<_> = lock(&self.hub.registry)
-            .list(n)
-            .map(|channel| Arc::clone(channel.shared()))
-            .collect();
+        let streams: Vec<_> = lock(&self.hub.registry).list(n).map(Arc::clone).collect();
         let shared = &self.hub.lists[n];
         streams
             .iter()
@@ -67,9 +62,9 @@ impl Subscriptions {
         {
             let registry = lock(&self.hub.registry);
             for whole in concerned {
-                targets.extend(registry.resource(whole).map(|(id, channel, key)| Target {
+                targets.extend(registry.resource(whole).map(|(id, stream, key)| Target {
                     id,
-                    stream: Arc::clone(channel.shared()),
+                    stream: Arc::clone(stream),
                     key,
                     whole,
                 }));
@@ -85,7 +80,7 @@ impl Subscriptions {
 
         let shared = Change::Resource(uri.to_owned()).shared();
         let mut told = 0;
-        let mut general: Option<(&str, Bytes)> = None;
+        let mut general: Option<(&str, Piece)> = None;
         for target in &targets {
             // Two updates of different parts merge into one of what was subscribed to.
             if self.hub.options.resource_match.is_inexact()

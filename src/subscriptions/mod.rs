@@ -105,15 +105,13 @@ mod registry;
 
 use std::fmt;
 
-use bytes::Bytes;
-
 pub use change::Change;
 pub use filter::SubscriptionFilter;
 pub use matching::ResourceMatch;
 pub use options::{Builder, Relay};
 
 use crate::channel::sync::{Arc, Mutex, lock};
-use crate::channel::{Channel, Slots};
+use crate::channel::{Channel, Handle, Piece, Slots};
 use crate::protocol::message::Message;
 use crate::protocol::notifications::SubscriptionsAcknowledged;
 use crate::protocol::rpc_error::RpcError;
@@ -144,7 +142,7 @@ pub struct Subscriptions {
 pub(crate) struct Hub {
     options: Options,
     /// The shared parts of the list notifications, which never change.
-    lists: [Bytes; KINDS],
+    lists: [Piece; KINDS],
     registry: Mutex<Registry>,
 }
 
@@ -156,8 +154,8 @@ struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let channel = lock(&self.hub.registry).remove(self.id);
-        drop(channel);
+        let handle = lock(&self.hub.registry).remove(self.id);
+        drop(handle);
     }
 }
 
@@ -236,22 +234,24 @@ impl Subscriptions {
 
         // Keyed frames wait for the acknowledgement, so listening may begin before it is sent:
         // nothing is missed, and nothing comes before it.
-        let stream = Arc::clone(channel.shared());
+        let stream = channel.shared();
         let slots = channel.request_id().map(|id| Slots::new(change::own(id)));
-        if !slots.is_some_and(|slots| stream.take_keyed(slots)) {
+        let handle = channel
+            .handle()
+            .filter(|_| slots.is_some_and(|slots| stream.take_keyed(slots)));
+        let Some(handle) = handle else {
             return Err(RpcError::internal(
                 "only the open channel of a subscriptions/listen request is accepted, and only once",
             ));
-        }
-        let acknowledge = channel.clone();
-        let registration = self.register(channel, &filter).inspect_err(|_| {
+        };
+        let registration = self.register(handle, &filter).inspect_err(|_| {
             stream.refuse_keyed();
         })?;
         stream.on_end(Box::new(registration));
         let acknowledgement = SubscriptionsAcknowledged {
             notifications: &filter,
         };
-        match acknowledge.try_send_notification(acknowledgement) {
+        match channel.try_send_notification(acknowledgement) {
             // It may have ended meanwhile; then nobody sees what is returned.
             Ok(()) => Ok(Deferred),
             Err(error) if error.is_closed() => Ok(Deferred),
@@ -261,7 +261,7 @@ impl Subscriptions {
 
     fn register(
         &self,
-        channel: Channel,
+        handle: Handle,
         filter: &SubscriptionFilter,
     ) -> Result<Registration, RpcError> {
         let mut registry = lock(&self.hub.registry);
@@ -271,7 +271,7 @@ impl Subscriptions {
         if registry.len() >= self.hub.options.limit {
             return Err(self.hub.options.too_many());
         }
-        let id = registry.insert(channel, filter);
+        let id = registry.insert(handle, filter);
         let hub = Arc::clone(&self.hub);
         Ok(Registration { hub, id })
     }
@@ -341,8 +341,7 @@ impl Subscriptions {
         let streams: Vec<_> = {
             let mut registry = lock(&self.hub.registry);
             registry.closing |= closing;
-            let channels = registry.channels();
-            channels.map(|c| Arc::clone(c.shared())).collect()
+            registry.streams().map(Arc::clone).collect()
         };
         let refusal = if closing {
             shutting_down()

@@ -2,13 +2,13 @@
 //! cost the same however many there are.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::Arc as StdArc;
 
 use slab::Slab;
 
 use super::change::KINDS;
 use super::filter::SubscriptionFilter;
-use crate::channel::Channel;
+use crate::channel::{Arc, Handle, Shared};
 
 /// A subscriber's number, for the time that it listens.
 pub(crate) type Id = u32;
@@ -17,18 +17,17 @@ pub(crate) type Id = u32;
 /// them.
 pub(crate) type Key = u32;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Registry {
     entries: Slab<Entry>,
     lists: [Vec<Id>; KINDS],
-    resources: HashMap<Arc<str>, Vec<Listener>>,
+    resources: HashMap<StdArc<str>, Vec<Listener>>,
     /// No further subscriber is taken.
     pub(crate) closing: bool,
 }
 
-#[derive(Debug)]
 struct Entry {
-    channel: Channel,
+    handle: Handle,
     /// Where it stands in each list, or [`NOWHERE`].
     lists: [u32; KINDS],
     resources: Box<[Place]>,
@@ -40,7 +39,7 @@ const NOWHERE: u32 = u32::MAX;
 /// Where a subscriber stands among the listeners of a resource.
 #[derive(Debug)]
 struct Place {
-    uri: Arc<str>,
+    uri: StdArc<str>,
     at: u32,
 }
 
@@ -57,7 +56,7 @@ impl Registry {
         self.entries.len()
     }
 
-    pub(crate) fn insert(&mut self, channel: Channel, filter: &SubscriptionFilter) -> Id {
+    pub(crate) fn insert(&mut self, handle: Handle, filter: &SubscriptionFilter) -> Id {
         let id = self.entries.vacant_key() as Id;
         let wanted = [
             filter.tools_list_changed,
@@ -73,10 +72,10 @@ impl Registry {
         }
         let resources = (0..).zip(filter.uris()).map(|(nth, uri)| {
             let uri = match self.resources.get_key_value(uri.as_str()) {
-                Some((known, _)) => Arc::clone(known),
-                None => Arc::from(uri.as_str()),
+                Some((known, _)) => StdArc::clone(known),
+                None => StdArc::from(uri.as_str()),
             };
-            let listeners = self.resources.entry(Arc::clone(&uri)).or_default();
+            let listeners = self.resources.entry(StdArc::clone(&uri)).or_default();
             listeners.push(Listener { id, nth });
             Place {
                 uri,
@@ -84,16 +83,17 @@ impl Registry {
             }
         });
         let resources = resources.collect();
+        self.grow();
         self.entries.insert(Entry {
-            channel,
+            handle,
             lists,
             resources,
         });
         id
     }
 
-    /// Forgets a subscriber. Its channel comes back, to be dropped after unlocking.
-    pub(crate) fn remove(&mut self, id: Id) -> Option<Channel> {
+    /// Forgets a subscriber. Its handle comes back, to be dropped after unlocking.
+    pub(crate) fn remove(&mut self, id: Id) -> Option<Handle> {
         let entry = self.entries.try_remove(id as usize)?;
         for (n, at) in entry.lists.into_iter().enumerate() {
             if at == NOWHERE {
@@ -116,7 +116,16 @@ impl Registry {
             }
         }
         self.shrink();
-        Some(entry.channel)
+        Some(entry.handle)
+    }
+
+    /// Makes room for one more, and for a quarter of those that are there: a server may have very
+    /// many, and they are not small.
+    fn grow(&mut self) {
+        let open = self.entries.len();
+        if open == self.entries.capacity() {
+            self.entries.reserve_exact(16.max(open / 4));
+        }
     }
 
     /// Gives room back that is not needed any more: one client may have named very many resources.
@@ -129,31 +138,31 @@ impl Registry {
         }
     }
 
-    /// The channels of those that listen to a list.
-    pub(crate) fn list(&self, n: usize) -> impl ExactSizeIterator<Item = &Channel> {
-        self.lists[n].iter().map(|id| self.channel(*id))
+    /// The streams of those that listen to a list.
+    pub(crate) fn list(&self, n: usize) -> impl ExactSizeIterator<Item = &Arc<Shared>> {
+        self.lists[n].iter().map(|id| self.stream(*id))
     }
 
-    /// The channels of those that listen to a resource, with the frame's key in each.
-    pub(crate) fn resource(&self, uri: &str) -> impl Iterator<Item = (Id, &Channel, Key)> {
+    /// The streams of those that listen to a resource, with the frame's key in each.
+    pub(crate) fn resource(&self, uri: &str) -> impl Iterator<Item = (Id, &Arc<Shared>, Key)> {
         let listeners = self.resources.get(uri).map(Vec::as_slice);
         listeners
             .unwrap_or_default()
             .iter()
-            .map(|l| (l.id, self.channel(l.id), KINDS as Key + l.nth))
+            .map(|l| (l.id, self.stream(l.id), KINDS as Key + l.nth))
     }
 
     /// The resources that somebody listens to.
-    pub(crate) fn uris(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn uris(&self) -> impl Iterator<Item = &StdArc<str>> {
         self.resources.keys()
     }
 
-    /// All channels.
-    pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
-        self.entries.iter().map(|(_, entry)| &entry.channel)
+    /// All streams.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = &Arc<Shared>> {
+        self.entries.iter().map(|(_, entry)| entry.handle.shared())
     }
 
-    fn channel(&self, id: Id) -> &Channel {
-        &self.entries[id as usize].channel
+    fn stream(&self, id: Id) -> &Arc<Shared> {
+        self.entries[id as usize].handle.shared()
     }
 }
