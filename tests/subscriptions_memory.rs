@@ -90,4 +90,19 @@ async fn a_client_that_stops_reading_costs_no_memory_and_misses_nothing() {
         kept < 128 * 1024,
         "{kept} bytes of a client that left are kept"
     );
+
+    // What an idle one holds: its body, and at most 600 bytes.
+    const MANY: usize = 1_000;
+    let call = Call::new("subscriptions/listen")
+        .param("notifications", json!({"toolsListChanged": true}));
+    let mut idle = Vec::with_capacity(MANY);
+    let before = live();
+    for _ in 0..MANY {
+        let mut client = Listener::open(listening.clone(), &call).await;
+        client.read();
+        idle.push(client);
+    }
+    let each = live().saturating_sub(before) / MANY;
+    let limit = idle[0].size() + 600;
+    assert!((300..=limit).contains(&each), "{each} bytes, not {limit}");
 }

@@ -40,6 +40,11 @@ impl Listener {
         }
     }
 
+    /// How many bytes the body has, without what it points to.
+    pub(crate) fn size(&self) -> usize {
+        size_of_val(&*self.body)
+    }
+
     /// The bytes that are there now.
     pub(crate) fn read(&mut self) -> Bytes {
         let waker = noop_waker();

@@ -833,6 +833,15 @@ fn long_metadata_is_kept_whole() {
 }
 
 #[test]
+fn a_nul_in_the_metadata_moves_nothing_else() {
+    let version = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
+    let body = changed(&[(version, json!("2026\u{0}07"))]);
+    let message = Message::parse(body).unwrap();
+    assert_eq!(message.meta().protocol_version(), None);
+    assert_eq!(message.meta().client_capabilities().unwrap().as_str(), "{}");
+}
+
+#[test]
 fn messages_are_shared_between_threads() {
     fn shared<T: Send + Sync + Clone + std::fmt::Debug + 'static>() {}
     shared::<Message>();
