@@ -183,7 +183,7 @@ where
             subscription,
         };
         let streamable = self.accepts != Accepts::JsonOnly;
-        let shared = Shared::new(info, streamable);
+        let shared = Shared::called(info, streamable);
         if let Some(shutdown) = self.config.shutdown.as_ref().filter(|_| subscription) {
             shutdown
                 .register(&shared)
@@ -193,7 +193,7 @@ where
         let body = RequestBody::from(message.body().clone());
         extensions.insert::<Message>(message);
         let request = Request::from_parts(self.parts, body);
-        let driver = Driver::new(|| self.service.call(request), Outlet::new(shared));
+        let driver = Driver::new(|| self.service.call(request), Outlet::called(shared));
         Ok(Running::new(driver, self.accepts, self.config))
     }
 }

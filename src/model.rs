@@ -64,7 +64,7 @@ async fn all(outlet: &Outlet) -> String {
 }
 
 /// The reply that is to be the whole response, or None when it is a stream.
-async fn single(outlet: &Outlet) -> Option<FinalReply> {
+async fn single(outlet: &mut Outlet) -> Option<FinalReply> {
     match poll_fn(|cx| outlet.poll_decided(cx.waker(), false)).await {
         Decided::Single(reply) => Some(reply),
         Decided::Stream => None,
@@ -78,14 +78,14 @@ fn note(n: usize) -> serde_json::Value {
 #[test]
 fn what_a_task_sends_is_never_left_lying() {
     loom::model(|| {
-        let (_, channel, outlet) = request(false, 4096);
+        let (_, channel, mut outlet) = request(false, 4096);
         let task = thread::spawn(move || {
             channel.try_send_notification(note(1)).expect("open");
             channel.send_result(json!({})).expect("open");
         });
         outlet.handler_returned(true);
         block_on(async {
-            if single(&outlet).await.is_none() {
+            if single(&mut outlet).await.is_none() {
                 let text = all(&outlet).await;
                 assert_eq!(text.matches("data: ").count(), 2);
                 assert!(text.find(r#""method""#) < text.find(r#""result""#));
@@ -98,7 +98,7 @@ fn what_a_task_sends_is_never_left_lying() {
 #[test]
 fn a_send_while_the_handler_is_polled_is_seen() {
     loom::model(|| {
-        let (_, channel, outlet) = request(false, 4096);
+        let (_, channel, mut outlet) = request(false, 4096);
         let task = thread::spawn(move || {
             channel.try_send_notification(note(1)).expect("open");
             channel
@@ -106,7 +106,7 @@ fn a_send_while_the_handler_is_polled_is_seen() {
         // The handler is polled just now, and returns Pending.
         outlet.begin_poll();
         block_on(async {
-            assert!(single(&outlet).await.is_none());
+            assert!(single(&mut outlet).await.is_none());
             assert!(next(&outlet).await.is_some());
         });
         drop(task.join().expect("no panic"));
@@ -132,10 +132,10 @@ fn a_sender_that_waits_for_room_gets_it() {
 #[test]
 fn the_last_handle_is_counted_after_the_handler() {
     loom::model(|| {
-        let (_, channel, outlet) = request(false, 4096);
+        let (_, channel, mut outlet) = request(false, 4096);
         let task = thread::spawn(move || drop(channel));
         outlet.handler_returned(true);
-        let reply = block_on(single(&outlet)).expect("a reply");
+        let reply = block_on(single(&mut outlet)).expect("a reply");
         assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR);
         task.join().expect("no panic");
     });
@@ -144,14 +144,14 @@ fn the_last_handle_is_counted_after_the_handler() {
 #[test]
 fn one_reply_wins_and_the_other_is_told() {
     loom::model(|| {
-        let (_, channel, outlet) = request(false, 4096);
+        let (_, channel, mut outlet) = request(false, 4096);
         let other = channel.clone();
         let task = thread::spawn(move || other.send_result(json!({"a": 1})).is_ok());
         let first = channel.send_result(json!({"b": 2})).is_ok();
         let second = task.join().expect("no panic");
         assert!(first != second);
         outlet.handler_returned(true);
-        assert!(block_on(single(&outlet)).is_some());
+        assert!(block_on(single(&mut outlet)).is_some());
     });
 }
 
@@ -314,7 +314,7 @@ fn a_client_that_leaves_while_it_is_accepted_is_forgotten() {
 fn an_end_while_a_listener_is_accepted_is_told_to_it() {
     loom::model(|| {
         let (subscriptions, message) = listen();
-        let (_, channel, outlet) = request(true, 4096);
+        let (_, channel, mut outlet) = request(true, 4096);
         let closer = subscriptions.clone();
         let task = thread::spawn(move || closer.shut_down());
         let accepted = subscriptions.accept(channel, &message);
@@ -323,7 +323,7 @@ fn an_end_while_a_listener_is_accepted_is_told_to_it() {
         if accepted.is_ok() {
             // Either the whole life of a subscription, or an error as the only message.
             block_on(async {
-                if let Some(reply) = single(&outlet).await {
+                if let Some(reply) = single(&mut outlet).await {
                     let reply = reply.json.into_bytes();
                     let reply = String::from_utf8_lossy(&reply).into_owned();
                     assert!(reply.contains("shutting down"), "{reply}");

@@ -42,14 +42,6 @@ pub(crate) enum Head {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Handler {
-    Running,
-    /// It returned, and left the channel to a task.
-    Deferred,
-    Returned,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subscription {
     None,
     Unacknowledged,
@@ -62,7 +54,8 @@ pub(crate) struct State {
     /// Whether the client takes a stream at all.
     streamable: bool,
     end: Option<CloseReason>,
-    handler: Handler,
+    /// Whether the handler has returned. It may have left the channel to a task.
+    returned: bool,
     subscription: Subscription,
 }
 
@@ -72,7 +65,7 @@ impl State {
             streaming: false,
             streamable,
             end: None,
-            handler: Handler::Running,
+            returned: false,
             subscription: if subscription {
                 Subscription::Unacknowledged
             } else {
@@ -145,13 +138,8 @@ impl State {
         Ok(())
     }
 
-    /// The handler returned; `deferred` when the channel lives on in a task.
-    pub(crate) fn handler_returned(&mut self, deferred: bool) {
-        self.handler = if deferred {
-            Handler::Deferred
-        } else {
-            Handler::Returned
-        };
+    pub(crate) fn handler_returned(&mut self) {
+        self.returned = true;
     }
 
     pub(crate) fn head(&self) -> Head {
@@ -166,15 +154,11 @@ impl State {
 
     /// Whether all that will ever be sent is there.
     pub(crate) fn is_done(&self) -> bool {
-        self.end.is_some() && self.handler != Handler::Running
+        self.end.is_some() && self.returned
     }
 
     pub(crate) fn is_streaming(&self) -> bool {
         self.streaming
-    }
-
-    pub(crate) fn is_deferred(&self) -> bool {
-        self.handler == Handler::Deferred
     }
 
     pub(crate) fn is_acknowledged(&self) -> bool {
@@ -234,22 +218,19 @@ mod tests {
 
     #[test]
     fn a_reply_is_single_once_the_handler_has_returned() {
-        for deferred in [false, true] {
-            let mut state = State::new(true, false);
-            state.end(CloseReason::Replied).unwrap();
-            assert_eq!(state.head(), Head::Undecided);
-            assert!(!state.is_done());
-            state.handler_returned(deferred);
-            assert_eq!(state.head(), Head::Single);
-            assert!(state.is_done());
-        }
+        let mut state = State::new(true, false);
+        state.end(CloseReason::Replied).unwrap();
+        assert_eq!(state.head(), Head::Undecided);
+        assert!(!state.is_done());
+        state.handler_returned();
+        assert_eq!(state.head(), Head::Single);
+        assert!(state.is_done());
     }
 
     #[test]
     fn a_deferred_reply_is_waited_for() {
         let mut state = State::new(true, false);
-        state.handler_returned(true);
-        assert!(state.is_deferred());
+        state.handler_returned();
         assert_eq!(state.head(), Head::Undecided);
         state.end(CloseReason::Replied).unwrap();
         assert_eq!(state.head(), Head::Single);

@@ -93,8 +93,8 @@ async fn a_client_that_stops_reading_costs_no_memory_and_misses_nothing() {
 
     // What an idle one holds: its body, and at most 600 bytes.
     const MANY: usize = 1_000;
-    let call = Call::new("subscriptions/listen")
-        .param("notifications", json!({"toolsListChanged": true}));
+    let call =
+        Call::new("subscriptions/listen").param("notifications", json!({"toolsListChanged": true}));
     let mut idle = Vec::with_capacity(MANY);
     let before = live();
     for _ in 0..MANY {

@@ -65,7 +65,7 @@ pub(crate) enum Sent {
 }
 
 impl Inner {
-    pub(crate) fn new(state: State) -> Self {
+    pub(crate) fn new(state: State, polling: Option<Instant>) -> Self {
         Self {
             state,
             output: Output::default(),
@@ -73,7 +73,7 @@ impl Inner {
             waiters: Waiters::default(),
             guard: None,
             poller: None,
-            polling: None,
+            polling,
             sends: 0,
             flush: false,
         }

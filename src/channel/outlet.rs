@@ -24,6 +24,10 @@ use crate::state::{Frame, Head};
 /// closed as [disconnected](CloseReason::Disconnected).
 pub struct Outlet {
     shared: Arc<Shared>,
+    /// Whether the handler's first poll began with its call.
+    called: bool,
+    /// Whether the request has ended with a reply that was taken: nothing is left to be closed.
+    spent: bool,
 }
 
 /// What the client of a subscription is told that has a result too early.
@@ -66,7 +70,20 @@ pub(crate) enum Step {
 
 impl Outlet {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+        Self {
+            shared,
+            called: false,
+            spent: false,
+        }
+    }
+
+    /// As [`new`](Self::new), of one that was made for a [call](Shared::called).
+    pub(crate) fn called(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            called: true,
+            spent: false,
+        }
     }
 
     /// What was sent since the last call and is on the stream: one or more whole events. None when
@@ -87,9 +104,11 @@ impl Outlet {
     }
 
     /// The handler is about to be polled.
-    pub(crate) fn begin_poll(&self) {
-        let now = Instant::now();
-        self.shared.lock().begin_poll(now);
+    pub(crate) fn begin_poll(&mut self) {
+        if !std::mem::take(&mut self.called) {
+            let now = Instant::now();
+            self.shared.lock().begin_poll(now);
+        }
     }
 
     /// Decides what the response is to be, after the handler was polled. The waker is woken when
@@ -97,7 +116,7 @@ impl Outlet {
     ///
     /// With `stream_only` a result is made the one event of a stream. An error whose status says
     /// something stays a single reply.
-    pub(crate) fn poll_decided(&self, waker: &Waker, stream_only: bool) -> Poll<Decided> {
+    pub(crate) fn poll_decided(&mut self, waker: &Waker, stream_only: bool) -> Poll<Decided> {
         let mut inner = self.shared.lock();
         inner.end_poll();
         match inner.state.head() {
@@ -111,6 +130,7 @@ impl Outlet {
                     self.shared.lock().stream_reply(Some(reply));
                     return Poll::Ready(Decided::Stream);
                 }
+                self.spent = true;
                 Poll::Ready(Decided::Single(reply))
             }
             Head::Undecided => {
@@ -167,7 +187,7 @@ impl Outlet {
         let mut inner = self.shared.lock();
         let streaming = inner.state.is_streaming();
         if inner.state.ended().is_some() {
-            inner.state.handler_returned(false);
+            inner.state.handler_returned();
             return Returned::AfterEnd;
         }
         if streaming {
@@ -175,7 +195,7 @@ impl Outlet {
             let _ = self.shared.end(inner, CloseReason::Replied, None);
             return Returned::LastEvent;
         }
-        inner.state.handler_returned(false);
+        inner.state.handler_returned();
         let _ = self.shared.end(inner, CloseReason::Closed, None);
         Returned::Untouched
     }
@@ -275,6 +295,9 @@ impl Outlet {
 
 impl Drop for Outlet {
     fn drop(&mut self) {
+        if self.spent {
+            return;
+        }
         let left = self.shared.lock().disconnect();
         if let Some((wakers, unsent)) = left {
             wakers.into_iter().for_each(Waker::wake);

@@ -8,6 +8,7 @@ use std::task::Waker;
 
 use http::{Extensions, StatusCode};
 use serde::Serialize;
+use tokio::time::Instant;
 
 use super::inner::Inner;
 use super::options::Options;
@@ -35,13 +36,23 @@ pub(crate) struct Info {
 
 pub(crate) struct Shared {
     pub(crate) info: Info,
-    /// Open handles. Apart from the lock, so that cloning one is cheap.
+    /// Open handles, and one more until the handler has deferred its reply. Apart from the lock, so
+    /// that cloning one is cheap.
     handles: AtomicUsize,
     inner: Mutex<Inner>,
 }
 
 impl Shared {
+    /// The channel of a request whose handler is about to be called and polled.
+    pub(crate) fn called(info: Info, streamable: bool) -> Arc<Self> {
+        Self::with(info, streamable, Some(Instant::now()))
+    }
+
     pub(crate) fn new(info: Info, streamable: bool) -> Arc<Self> {
+        Self::with(info, streamable, None)
+    }
+
+    fn with(info: Info, streamable: bool, polling: Option<Instant>) -> Arc<Self> {
         let mut state = State::new(streamable, info.subscription);
         if info.id.is_none() {
             // Nothing can be sent for a notification.
@@ -49,8 +60,8 @@ impl Shared {
         }
         Arc::new(Self {
             info,
-            handles: AtomicUsize::new(0),
-            inner: Mutex::new(Inner::new(state)),
+            handles: AtomicUsize::new(1),
+            inner: Mutex::new(Inner::new(state, polling)),
         })
     }
 
@@ -62,34 +73,35 @@ impl Shared {
         self.handles.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether there are open handles of a handler that has not deferred its reply.
     pub(crate) fn has_handles(&self) -> bool {
-        self.handles.load(Ordering::Acquire) > 0
+        self.handles.load(Ordering::Acquire) > 1
     }
 
-    /// A handle is gone. The last one, once the handler has returned, fails the request.
+    /// A handle is gone. The last one, once the handler has deferred its reply, fails the request.
     pub(crate) fn drop_handle(&self) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let inner = self.lock();
-            if inner.state.is_deferred() {
-                self.abandon(inner);
-            }
+            self.abandon();
         }
     }
 
     /// The handler returned, and dropped its handles; `deferred` when a task has one.
     pub(crate) fn handler_returned(&self, deferred: bool) {
         let mut inner = self.lock();
-        inner.state.handler_returned(deferred);
-        if deferred && self.handles.load(Ordering::Acquire) == 0 {
-            self.abandon(inner);
-        } else if !deferred {
+        inner.state.handler_returned();
+        if deferred {
+            drop(inner);
+            self.drop_handle();
+        } else {
             // A clone that lives on in a task is of no use any more. An error means that it is so.
             let _ = self.end(inner, CloseReason::Closed, None);
         }
     }
 
-    fn abandon(&self, inner: MutexGuard<'_, Inner>) {
-        let failed = self.fail(inner, "the handler dropped its channel without a reply");
+    #[cold]
+    fn abandon(&self) {
+        let message = "the handler dropped its channel without a reply";
+        let failed = self.fail(self.lock(), message);
         // After unlocking: whoever listens to traces may come back here.
         if failed.is_ok() {
             crate::trace::error!("the last handle of the channel was dropped without a reply");

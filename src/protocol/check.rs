@@ -15,8 +15,8 @@ use super::envelope::{Envelope, Slot};
 pub(crate) use super::head::{Policy, check_head};
 use super::headers::mirrored;
 use super::id::RequestId;
-use super::json::{Kind, Text};
-use super::message::{LISTEN, Message, Method};
+use super::json::{Kind, Span, Text};
+use super::message::{LISTEN, Message, Method, Parts};
 use super::meta::RequestMeta;
 use super::quote::quote;
 use super::rejection::Rejection;
@@ -81,7 +81,7 @@ pub(crate) fn check_body(
             format!("the body is not JSON: {error}")
         })
     })?;
-    let checked = Check {
+    let (id, parts) = Check {
         headers,
         text,
         accepts,
@@ -98,13 +98,7 @@ pub(crate) fn check_body(
     if accepts == Accepts::JsonOnly {
         meta.clear_progress_token_and_log_level();
     }
-    let Checked {
-        id,
-        method,
-        params,
-        name,
-    } = checked;
-    Ok(Message::new(body, method, params, name, id, meta))
+    Ok(Message::new(body, parts, id, meta))
 }
 
 /// A message by itself, outside of HTTP: what is malformed in its `_meta` is left out.
@@ -125,12 +119,11 @@ pub(crate) fn read(body: Bytes) -> Result<Message, RpcError> {
     check
         .check_shape(&envelope, id.is_some())
         .map_err(|rejection| rejection.error().clone())?;
-    let (method, name) = check
-        .method(&envelope)
+    let parts = check
+        .parts(&envelope)
         .ok_or_else(|| RpcError::invalid_request("`method` is not Unicode"))?;
     let meta = RequestMeta::new(&envelope.fields, text, &Uri::from_static("/"));
-    let params = envelope.params.value.map(|params| params.span);
-    Ok(Message::new(body, method, params, name, id, meta))
+    Ok(Message::new(body, parts, id, meta))
 }
 
 const OLD_CLIENT: &str = ". This endpoint serves protocol version 2026-07-28 only, which has no \
@@ -143,13 +136,18 @@ fn name_of(envelope: &Envelope, mirrors: Option<&str>) -> Option<Text> {
     }
 }
 
-fn method_of(named: Text, method: Cow<'_, str>) -> Method {
-    match method {
-        Cow::Borrowed(_) => Method::Plain(super::json::Span {
-            start: named.span.start + 1,
-            end: named.span.end - 1,
-        }),
-        Cow::Owned(method) => Method::Decoded(method.into()),
+fn parts_of(envelope: &Envelope, named: Text, method: Cow<'_, str>, name: Option<Text>) -> Parts {
+    Parts {
+        method: match method {
+            Cow::Borrowed(_) => Method::Plain(Span {
+                start: named.span.start + 1,
+                end: named.span.end - 1,
+            }),
+            Cow::Owned(method) => Method::Decoded(method.into()),
+        },
+        params: envelope.params.value.map(|params| params.span),
+        name,
+        arguments: envelope.arguments.value,
     }
 }
 
@@ -168,15 +166,8 @@ struct Check<'a> {
     accepts: Accepts,
 }
 
-struct Checked {
-    id: Option<RequestId>,
-    method: Method,
-    params: Option<super::json::Span>,
-    name: Option<Text>,
-}
-
 impl Check<'_> {
-    fn run(&self, envelope: &mut Envelope) -> Result<Checked, Rejection> {
+    fn run(&self, envelope: &mut Envelope) -> Result<(Option<RequestId>, Parts), Rejection> {
         if envelope.kind != Kind::Object {
             return Err(invalid_request(match envelope.kind {
                 Kind::Array => Cow::Borrowed(
@@ -194,21 +185,13 @@ impl Check<'_> {
             Slot { twice: true, .. } => None,
             Slot { value, .. } => value.and_then(|value| RequestId::from_json(value, self.text)),
         };
-        self.judge(envelope, id.is_some())
-            .map(|(method, name)| Checked {
-                id: id.clone(),
-                method,
-                params: envelope.params.value.map(|params| params.span),
-                name,
-            })
-            .map_err(|rejection| rejection.with_id(id))
+        match self.judge(envelope, id.is_some()) {
+            Ok(parts) => Ok((id, parts)),
+            Err(rejection) => Err(rejection.with_id(id)),
+        }
     }
 
-    fn judge(
-        &self,
-        envelope: &mut Envelope,
-        has_id: bool,
-    ) -> Result<(Method, Option<Text>), Rejection> {
+    fn judge(&self, envelope: &mut Envelope, has_id: bool) -> Result<Parts, Rejection> {
         let text = self.text;
         let named = envelope.method.text();
         let method = named.and_then(|method| method.decode(text));
@@ -244,15 +227,15 @@ impl Check<'_> {
             self.check_version(&envelope.fields, false)?;
             self.check_method(&method, false)?;
         }
-        Ok((method_of(named, method), name))
+        Ok(parts_of(envelope, named, method, name))
     }
 
-    /// The method, and what the request is about.
-    fn method(&self, envelope: &Envelope) -> Option<(Method, Option<Text>)> {
+    /// What is read of a message that nobody judges.
+    fn parts(&self, envelope: &Envelope) -> Option<Parts> {
         let named = envelope.method.text()?;
         let method = named.decode(self.text)?;
         let name = name_of(envelope, mirrored(&method));
-        Some((method_of(named, method), name))
+        Some(parts_of(envelope, named, method, name))
     }
 
     fn check_shape(&self, envelope: &Envelope, has_id: bool) -> Result<(), Rejection> {

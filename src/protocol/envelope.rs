@@ -18,6 +18,8 @@ pub(crate) struct Envelope {
     pub(crate) id: Slot,
     pub(crate) method: Slot,
     pub(crate) params: Slot,
+    /// `params.arguments`
+    pub(crate) arguments: Slot,
     /// `params.name`
     pub(crate) name: Slot,
     /// `params.uri`
@@ -71,6 +73,7 @@ impl Envelope {
             id: Slot::default(),
             method: Slot::default(),
             params: Slot::default(),
+            arguments: Slot::default(),
             name: Slot::default(),
             uri: Slot::default(),
             meta: Slot::default(),
@@ -114,6 +117,7 @@ impl Envelope {
     fn param(&mut self, scanner: &mut Scanner<'_>, key: Text) -> Result<(), JsonError> {
         let slot = match key.decode(scanner.text()).as_deref() {
             Some("name") => &mut self.name,
+            Some("arguments") => &mut self.arguments,
             Some("uri") => &mut self.uri,
             Some("_meta") => {
                 let kind = scanner.kind()?;

@@ -67,6 +67,7 @@ pub(crate) struct Span {
 
 impl Span {
     /// The value's text; empty when `text` is not the one that was scanned.
+    #[inline]
     pub(crate) fn of(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or_default()
     }
@@ -81,11 +82,13 @@ pub(crate) struct Text {
 
 impl Text {
     /// What stands between the quotes, escapes and all.
+    #[inline]
     pub(crate) fn inner(self, text: &str) -> &str {
-        let quoted = self.span.of(text);
-        quoted
-            .get(1..quoted.len().saturating_sub(1))
-            .unwrap_or_default()
+        let inner = Span {
+            start: self.span.start + 1,
+            end: self.span.end.saturating_sub(1),
+        };
+        inner.of(text)
     }
 
     /// Whether this is the string `plain`, once unescaped.
@@ -99,13 +102,11 @@ impl Text {
     }
 
     /// The unescaped string; `None` when it holds half of a surrogate pair.
+    #[inline]
     pub(crate) fn decode(self, text: &str) -> Option<Cow<'_, str>> {
         let inner = self.inner(text);
         if self.escaped {
-            code_points(inner)
-                .map(char::from_u32)
-                .collect::<Option<String>>()
-                .map(Cow::Owned)
+            unescaped(inner).map(Cow::Owned)
         } else {
             Some(Cow::Borrowed(inner))
         }
@@ -141,6 +142,11 @@ impl Value {
             escaped: self.escaped,
         })
     }
+}
+
+#[cold]
+fn unescaped(inner: &str) -> Option<String> {
+    code_points(inner).map(char::from_u32).collect()
 }
 
 pub(crate) fn code_points(inner: &str) -> CodePoints<'_> {

@@ -6,8 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::id::RequestId;
-use super::json::{Kind, Span, Text};
-use super::members::Member;
+use super::json::{Kind, Span, Text, Value};
 use super::meta::RequestMeta;
 use super::raw::RawJson;
 use super::rpc_error::RpcError;
@@ -38,11 +37,18 @@ pub(super) const LISTEN: &str = "subscriptions/listen";
 #[derive(Clone)]
 pub struct Message {
     body: Bytes,
-    method: Method,
-    params: Option<Span>,
-    name: Option<Text>,
+    parts: Parts,
     id: Option<RequestId>,
     meta: RequestMeta,
+}
+
+/// Where the parts of a message lie in its body.
+#[derive(Clone)]
+pub(super) struct Parts {
+    pub(super) method: Method,
+    pub(super) params: Option<Span>,
+    pub(super) name: Option<Text>,
+    pub(super) arguments: Option<Value>,
 }
 
 #[derive(Clone)]
@@ -53,20 +59,11 @@ pub(super) enum Method {
 }
 
 impl Message {
-    /// `body` must be the UTF-8 text that the spans were found in.
-    pub(super) fn new(
-        body: Bytes,
-        method: Method,
-        params: Option<Span>,
-        name: Option<Text>,
-        id: Option<RequestId>,
-        meta: RequestMeta,
-    ) -> Self {
+    /// `body` must be the UTF-8 text that the parts were found in.
+    pub(super) fn new(body: Bytes, parts: Parts, id: Option<RequestId>, meta: RequestMeta) -> Self {
         Self {
             body,
-            method,
-            params,
-            name,
+            parts,
             id,
             meta,
         }
@@ -95,7 +92,7 @@ impl Message {
 
     /// The method, `tools/call` for instance.
     pub fn method(&self) -> &str {
-        match &self.method {
+        match &self.parts.method {
             Method::Plain(span) => self.text(*span),
             Method::Decoded(method) => method,
         }
@@ -116,7 +113,7 @@ impl Message {
     ///
     /// Borrowed unless it was written with escapes.
     pub fn name(&self) -> Option<Cow<'_, str>> {
-        let name = self.name?;
+        let name = self.parts.name?;
         let quoted = Text {
             span: Span {
                 start: 0,
@@ -129,7 +126,7 @@ impl Message {
 
     /// The parameters, an object, as the client wrote them.
     pub fn raw_params(&self) -> Option<RawJson<'_>> {
-        self.params.map(|span| RawJson::new(self.text(span)))
+        self.parts.params.map(|span| RawJson::new(self.text(span)))
     }
 
     /// Deserializes the parameters, borrowing from them where `T` can. Absent ones are an empty
@@ -152,21 +149,16 @@ impl Message {
     /// -32602 with a message that names the field that differs from `T`, and how; also when they are
     /// no object.
     pub fn arguments<'a, T: Deserialize<'a>>(&'a self) -> Result<T, RpcError> {
-        let params = self.raw_params().map_or("{}", RawJson::as_str);
-        let whole = Span {
-            start: 0,
-            end: params.len(),
-        };
-        let arguments = match Member::find(params, whole, ["arguments"]) {
-            Ok([Some(arguments)]) if arguments.kind != Kind::Object => {
+        let arguments = match self.parts.arguments {
+            None => "{}",
+            Some(arguments) if arguments.kind == Kind::Object => self.text(arguments.span),
+            Some(_) => {
                 return Err(RpcError::invalid_params(
                     "`params.arguments` must be an object",
                 ));
             }
-            Ok([Some(arguments)]) => RawJson::new(arguments.span.of(params)),
-            _ => RawJson::new("{}"),
         };
-        arguments.parse_as("params.arguments")
+        RawJson::new(arguments).parse_as("params.arguments")
     }
 
     /// What the message says about itself in `params._meta`.

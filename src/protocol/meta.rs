@@ -292,7 +292,12 @@ impl Gather {
     }
 
     fn end(&mut self) {
-        self.push("\0");
+        if self.far.is_none() && self.length < NEAR {
+            // All of it is NUL before.
+            self.length += 1;
+        } else {
+            self.push("\0");
+        }
     }
 
     fn near(&self) -> &str {
