@@ -109,7 +109,10 @@ impl State {
 
     /// A frame that [`admit`](Self::admit) let pass waits for the client.
     pub(crate) fn accepted(&mut self, frame: Frame) {
-        self.streaming = true;
+        // Written once: what lies beside it is read right after.
+        if !self.streaming {
+            self.streaming = true;
+        }
         if frame == Frame::Acknowledgement && self.subscription == Subscription::Unacknowledged {
             self.subscription = Subscription::Acknowledged;
         }

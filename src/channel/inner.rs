@@ -161,13 +161,16 @@ impl Inner {
         Some((self.waiters.take_all(), unsent))
     }
 
-    /// Looks at the clock on the 1st, 2nd, 4th, 8th … send of a poll, so that bursts pay nothing.
+    /// Looks at the clock on the 1st, 4th, 16th, 64th … send of a poll, so that bursts pay nothing.
     pub(super) fn budget_spent(&mut self) -> Sent {
         let Some(since) = self.polling else {
             return Sent::Done;
         };
         self.sends = self.sends.wrapping_add(1);
-        if self.sends.is_power_of_two() && since.elapsed() > POLL_BUDGET {
+        if self.sends.is_power_of_two()
+            && self.sends.trailing_zeros() % 2 == 0
+            && since.elapsed() > POLL_BUDGET
+        {
             self.flush = true;
             return Sent::Yield;
         }

@@ -262,6 +262,7 @@ impl Channel {
     }
 
     /// What the handles share, if this one is open.
+    #[inline]
     fn open(&self) -> Result<&Shared, SendError> {
         if self.open {
             Ok(&self.shared)

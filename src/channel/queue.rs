@@ -2,10 +2,13 @@
 
 use std::task::{Context, Poll};
 
+use bytes::BytesMut;
+
 use super::inner::{Inner, Sent};
 use super::shared::Shared;
 use super::waiters::{Event, Ticket};
 use crate::error::SendError;
+use crate::protocol::id::ProgressToken;
 use crate::protocol::progress::{Progress, ProgressNumber};
 use crate::protocol::sse;
 use crate::state::Frame;
@@ -22,30 +25,6 @@ pub(crate) enum Item<'a> {
         /// The amount, when it is a progress notification.
         progress: Option<f64>,
     },
-}
-
-impl Item<'_> {
-    fn frame(&self) -> Frame {
-        match self {
-            Self::Progress(_) => Frame::Progress,
-            Self::Json { frame, .. } => *frame,
-        }
-    }
-
-    /// NaN and the infinities have no JSON; what was encoded has none of them.
-    fn is_finite(&self) -> bool {
-        match self {
-            Self::Progress(progress) => progress.is_finite(),
-            Self::Json { .. } => true,
-        }
-    }
-
-    fn progress(&self) -> Option<ProgressNumber> {
-        match self {
-            Self::Progress(progress) => Some(progress.progress),
-            Self::Json { progress, .. } => progress.map(ProgressNumber::from),
-        }
-    }
 }
 
 /// What became of an item.
@@ -116,40 +95,64 @@ impl Shared {
 
     /// `first` says that nobody waits who came before.
     fn queue(&self, inner: &mut Inner, item: Item<'_>, first: bool) -> Result<Queued, SendError> {
-        inner.state.admit(item.frame())?;
-        let mut token = None;
-        let progress = item.progress();
-        if let Some(now) = progress {
-            token = self.info.meta.progress_token();
-            if token.is_none() {
-                return Err(SendError::NO_PROGRESS_TOKEN);
+        match item {
+            Item::Progress(progress) => {
+                inner.state.admit(Frame::Progress)?;
+                let token = self.progress_token()?;
+                // These have no JSON.
+                if !progress.is_finite() {
+                    return Err(SendError::invalid(
+                        "progress and its total are finite numbers",
+                    ));
+                }
+                let now = Some(progress.progress);
+                self.append(inner, Frame::Progress, now, first, |out| {
+                    progress.append_event(out, token);
+                })
             }
-            if !item.is_finite() {
-                return Err(SendError::invalid(
-                    "progress and its total are finite numbers",
-                ));
-            }
-            if inner.progress.is_some_and(|last| !now.is_more_than(last)) {
-                return Ok(Queued::Skipped);
+            Item::Json {
+                frame,
+                json,
+                progress,
+            } => {
+                inner.state.admit(frame)?;
+                if progress.is_some() {
+                    self.progress_token()?;
+                }
+                let now = progress.map(ProgressNumber::from);
+                self.append(inner, frame, now, first, |out| sse::append_event(out, json))
             }
         }
-        let limit = self.info.options.buffer_limit;
+    }
+
+    fn progress_token(&self) -> Result<&ProgressToken, SendError> {
+        let token = self.info.meta.progress_token();
+        token.ok_or(SendError::NO_PROGRESS_TOKEN)
+    }
+
+    fn append(
+        &self,
+        inner: &mut Inner,
+        frame: Frame,
+        progress: Option<ProgressNumber>,
+        first: bool,
+        write: impl FnOnce(&mut BytesMut),
+    ) -> Result<Queued, SendError> {
+        if let (Some(now), Some(last)) = (progress, inner.progress)
+            && !now.is_more_than(last)
+        {
+            return Ok(Queued::Skipped);
+        }
         let Some(frames) = inner.output.frames() else {
             return Err(SendError::CLOSED);
         };
-        let queued = first
-            && frames.append(limit, |out| match (item, token) {
-                (Item::Progress(progress), Some(token)) => progress.append_event(out, token),
-                (Item::Progress(_), None) => {}
-                (Item::Json { json, .. }, _) => sse::append_event(out, json),
-            });
-        if !queued {
+        if !first || !frames.append(self.info.options.buffer_limit, write) {
             return Ok(Queued::Full);
         }
         if progress.is_some() {
             inner.progress = progress;
         }
-        inner.state.accepted(item.frame());
+        inner.state.accepted(frame);
         Ok(Queued::Yes)
     }
 

@@ -205,6 +205,7 @@ impl Channel {
         shared.end(shared.lock(), CloseReason::Replied, Some(reply))
     }
 
+    #[inline]
     fn progress<'a>(&self, progress: Progress<'a>) -> Step<'a> {
         match self.open() {
             Ok(_) => Step::Progress(progress),

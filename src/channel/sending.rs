@@ -69,6 +69,7 @@ impl Step<'_> {
 }
 
 impl<'a> Sending<'a> {
+    #[inline]
     pub(super) fn new(channel: &'a Channel, step: Step<'a>) -> Self {
         Self {
             channel,
@@ -105,6 +106,7 @@ impl Future for Sending<'_> {
 }
 
 impl Drop for Sending<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.channel.shared.leave(&mut self.ticket);
     }
