@@ -2,7 +2,6 @@
 
 use mcp_channel::{Message, Reply, RpcError};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::content::{embedded, image, text};
@@ -47,7 +46,7 @@ pub fn get(message: &Message) -> Result<Reply, RpcError> {
                 arg1: String,
                 arg2: String,
             }
-            let Args { arg1, arg2 } = arguments(message)?;
+            let Args { arg1, arg2 } = message.arguments()?;
             Ok(user([text(format!(
                 "Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
             ))]))
@@ -58,7 +57,7 @@ pub fn get(message: &Message) -> Result<Reply, RpcError> {
             struct Args {
                 resource_uri: String,
             }
-            let Args { resource_uri } = arguments(message)?;
+            let Args { resource_uri } = message.arguments()?;
             Ok(user([
                 embedded(
                     &resource_uri,
@@ -107,12 +106,4 @@ fn user(blocks: impl IntoIterator<Item = Value>) -> Reply {
         .map(|content| json!({"role": "user", "content": content}));
     let messages: Vec<Value> = messages.collect();
     Reply::result(json!({"messages": messages}))
-}
-
-fn arguments<A: DeserializeOwned>(message: &Message) -> Result<A, RpcError> {
-    #[derive(Deserialize)]
-    struct Params<A> {
-        arguments: A,
-    }
-    Ok(message.params::<Params<A>>()?.arguments)
 }

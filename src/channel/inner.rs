@@ -34,14 +34,14 @@ pub(crate) struct Inner {
 }
 
 /// Who can go on because bytes were handed out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Freed {
     room: Option<Waker>,
     flushed: Vec<Waker>,
 }
 
 impl Freed {
-    /// To be called after unlocking.
+    #[cold]
     pub(crate) fn wake(self) {
         self.room.into_iter().for_each(Waker::wake);
         self.flushed.into_iter().for_each(Waker::wake);
@@ -108,16 +108,21 @@ impl Inner {
         }
     }
 
-    /// The bytes that the server gets next, in one piece or two, and whom that frees.
-    pub(crate) fn take(&mut self) -> Option<(Bytes, Option<Bytes>, Freed)> {
+    /// The bytes that the server gets next, in one piece or two. [`freed`](Self::freed) tells whom
+    /// that frees.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<(Bytes, Option<Bytes>)> {
         let keyed = self.state.is_acknowledged();
-        let (bytes, rest) = self.output.frames()?.take(keyed)?;
-        let mut freed = Freed::default();
-        if !self.waiters.is_empty() {
-            freed.room = self.waiters.next_for_room();
-            freed.flushed = self.waiters.all(Event::Flushed);
-        }
-        Some((bytes, rest, freed))
+        self.output.frames()?.take(keyed)
+    }
+
+    /// Who can go on after bytes were taken, to be woken after unlocking.
+    #[inline]
+    pub(crate) fn freed(&self) -> Option<Freed> {
+        (!self.waiters.is_empty()).then(|| Freed {
+            room: self.waiters.next_for_room(),
+            flushed: self.waiters.all(Event::Flushed),
+        })
     }
 
     /// Whether nothing waits, keyed frames aside.
@@ -168,7 +173,7 @@ impl Inner {
         };
         self.sends = self.sends.wrapping_add(1);
         if self.sends.is_power_of_two()
-            && self.sends.trailing_zeros() % 2 == 0
+            && self.sends.trailing_zeros().is_multiple_of(2)
             && since.elapsed() > POLL_BUDGET
         {
             self.flush = true;

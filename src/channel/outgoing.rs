@@ -50,6 +50,7 @@ impl Outgoing {
 
     /// What is handed out next: whole events, in one piece or two. Keyed frames are held back until
     /// `keyed` allows them.
+    #[inline]
     pub(crate) fn take(&mut self, keyed: bool) -> Option<(Bytes, Option<Bytes>)> {
         if !self.buffer.is_empty() {
             return Some((self.buffer.split().freeze(), None));

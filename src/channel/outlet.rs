@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::Instant;
 
+use super::inner::Freed;
 use super::outgoing::Outgoing;
 use super::output::FinalReply;
 use super::shared::Shared;
@@ -89,8 +90,11 @@ impl Outlet {
     /// What was sent since the last call and is on the stream: one or more whole events. None when
     /// nothing was.
     pub fn try_next(&mut self) -> Option<Bytes> {
-        let (bytes, rest, freed) = self.shared.lock().take()?;
-        freed.wake();
+        let mut inner = self.shared.lock();
+        let (bytes, rest) = inner.take()?;
+        let freed = inner.freed();
+        drop(inner);
+        freed.into_iter().for_each(Freed::wake);
         Some(match rest {
             None => bytes,
             Some(rest) => [bytes, rest].concat().into(),
@@ -146,10 +150,11 @@ impl Outlet {
     pub(crate) fn poll_bytes(&self, waker: &Waker) -> Step {
         let mut inner = self.shared.lock();
         inner.end_poll();
-        if let Some((bytes, rest, freed)) = inner.take() {
+        if let Some((bytes, rest)) = inner.take() {
             let flush = inner.is_drained() && std::mem::take(&mut inner.flush);
+            let freed = inner.freed();
             drop(inner);
-            freed.wake();
+            freed.into_iter().for_each(Freed::wake);
             return Step::Bytes { bytes, rest, flush };
         }
         if inner.state.is_done() {

@@ -86,11 +86,14 @@ impl Slots {
     }
 
     /// The next frame, as its two pieces.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Bytes, Bytes)> {
         let first = self.first.take()?;
-        self.first = self.others.as_mut().and_then(|others| others.pop());
-        if self.first.is_none() && self.others.as_ref().is_some_and(|o| o.waiting.len() > KEPT) {
-            self.others = None;
+        if let Some(others) = &mut self.others {
+            self.first = others.pop();
+            if self.first.is_none() && others.waiting.len() > KEPT {
+                self.others = None;
+            }
         }
         Some((Arc::unwrap_or_clone(first.shared), self.own.clone()))
     }

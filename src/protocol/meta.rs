@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -239,40 +240,23 @@ impl fmt::Debug for RequestMeta {
     }
 }
 
-/// Collects texts on the stack, so that the usual ones cost a single allocation.
-struct Gather {
-    near: [u8; NEAR],
-    length: usize,
-    /// Everything, once `near` is too small.
-    far: Option<String>,
+/// What was longer is not kept for the next request.
+const KEPT: usize = 16 * 1024;
+
+thread_local! {
+    static SPARE: Cell<String> = const { Cell::new(String::new()) };
 }
 
-/// What most clients say of themselves is shorter.
-const NEAR: usize = 512;
+/// Collects texts in a buffer of the thread, so that they cost a single allocation.
+struct Gather(String);
 
 impl Gather {
     fn new() -> Self {
-        Self {
-            near: [0; NEAR],
-            length: 0,
-            far: None,
-        }
+        Self(SPARE.try_with(Cell::take).unwrap_or_default())
     }
 
     fn push(&mut self, text: &str) {
-        let end = self.length + text.len();
-        if self.far.is_none() {
-            if let Some(room) = self.near.get_mut(self.length..end) {
-                room.copy_from_slice(text.as_bytes());
-                self.length = end;
-                return;
-            }
-            self.far = Some(self.near().to_owned());
-        }
-        if let Some(far) = &mut self.far {
-            far.push_str(text);
-        }
-        self.length = end;
+        self.0.push_str(text);
     }
 
     /// Appends a string, unescaped, if it is there and fits, and ends it.
@@ -292,26 +276,18 @@ impl Gather {
     }
 
     fn end(&mut self) {
-        if self.far.is_none() && self.length < NEAR {
-            // All of it is NUL before.
-            self.length += 1;
-        } else {
-            self.push("\0");
+        self.0.push('\0');
+    }
+
+    fn finish(mut self) -> Option<Arc<str>> {
+        let texts = self.0.trim_end_matches('\0');
+        let texts = (!texts.is_empty()).then(|| texts.into());
+        if self.0.capacity() <= KEPT {
+            self.0.clear();
+            // While a thread ends there is nowhere to keep it.
+            let _ = SPARE.try_with(|spare| spare.set(self.0));
         }
-    }
-
-    fn near(&self) -> &str {
-        // Only whole strings are ever copied in.
-        std::str::from_utf8(&self.near[..self.length]).unwrap_or_default()
-    }
-
-    fn finish(self) -> Option<Arc<str>> {
-        let texts = match &self.far {
-            Some(far) => far,
-            None => self.near(),
-        };
-        let texts = texts.trim_end_matches('\0');
-        (!texts.is_empty()).then(|| texts.into())
+        texts
     }
 }
 

@@ -53,7 +53,7 @@ async fn background(call: Call) -> Result<Deferred, RpcError> {
         #[serde(default)]
         steps: u64,
     }
-    let Args { ms, steps } = call.arguments()?;
+    let Args { ms, steps } = call.message.arguments()?;
     let Call { app, channel, .. } = call;
     app.stats.background_started.increment();
     tokio::spawn(async move {
@@ -82,7 +82,7 @@ async fn background(call: Call) -> Result<Deferred, RpcError> {
 }
 
 async fn abandon(call: Call) -> Result<Deferred, RpcError> {
-    let AfterStream { after_stream } = call.arguments_or_default()?;
+    let AfterStream { after_stream } = call.message.arguments()?;
     if after_stream {
         call.open_stream().await;
     }
@@ -96,7 +96,7 @@ async fn burn(call: Call) -> Result<Reply, RpcError> {
     struct Args {
         ms: u64,
     }
-    let Args { ms } = call.arguments()?;
+    let Args { ms } = call.message.arguments()?;
     if ms > LONGEST_BURN {
         return Err(RpcError::invalid_params(format!(
             "`arguments.ms`: {ms} is more than {LONGEST_BURN}"

@@ -76,7 +76,7 @@ async fn echo(call: Call) -> Result<Reply, RpcError> {
         /// As the client wrote it: numbers keep their digits.
         value: Box<RawValue>,
     }
-    let Args { value } = call.arguments()?;
+    let Args { value } = call.message.arguments()?;
     Ok(structured(json_object("value", &value)))
 }
 
@@ -109,7 +109,7 @@ async fn passthrough(call: Call) -> Result<Response, RpcError> {
         content_type: String,
         body: String,
     }
-    let args: Args = call.arguments()?;
+    let args: Args = call.message.arguments()?;
     let mut response = Response::new(Body::from(args.body));
     *response.status_mut() = final_status(args.status)?;
     let content_type = HeaderValue::try_from(&args.content_type).map_err(|_| {
@@ -144,7 +144,7 @@ async fn touch(call: Call) -> Result<Reply, RpcError> {
         Resources,
         Resource,
     }
-    let Args { kind, uri } = call.arguments_or_default()?;
+    let Args { kind, uri } = call.message.arguments()?;
     let uri = uri.unwrap_or_else(|| WATCHED.into());
     let change = |kind| match kind {
         Kind::Tools => Change::Tools,

@@ -92,7 +92,7 @@ async fn hold(call: Call) -> Result<Reply, RpcError> {
         #[serde(default)]
         stream: bool,
     }
-    let Args { ms, stream } = call.arguments()?;
+    let Args { ms, stream } = call.message.arguments()?;
     let held = call.app.stats.hold();
     if stream {
         let _ = call.channel.start_stream();
@@ -119,7 +119,7 @@ async fn fail(call: Call) -> Result<Response, RpcError> {
         #[serde(default)]
         after_stream: bool,
     }
-    let args: Args = call.arguments()?;
+    let args: Args = call.message.arguments()?;
     let mut error = RpcError::new(args.code, args.message);
     if let Some(data) = args.data {
         error = error.with_data(data);
@@ -136,7 +136,7 @@ async fn fail(call: Call) -> Result<Response, RpcError> {
 }
 
 async fn panic(call: Call) -> Result<Reply, RpcError> {
-    let AfterStream { after_stream } = call.arguments_or_default()?;
+    let AfterStream { after_stream } = call.message.arguments()?;
     if after_stream {
         call.open_stream().await;
     }
@@ -144,7 +144,7 @@ async fn panic(call: Call) -> Result<Reply, RpcError> {
 }
 
 async fn close(call: Call) -> Result<Response, RpcError> {
-    let AfterStream { after_stream } = call.arguments_or_default()?;
+    let AfterStream { after_stream } = call.message.arguments()?;
     if after_stream {
         call.open_stream().await;
     }
@@ -168,7 +168,7 @@ async fn reply_then_work(call: Call) -> Result<Response, RpcError> {
     struct Args {
         ms: u64,
     }
-    let Args { ms } = call.arguments()?;
+    let Args { ms } = call.message.arguments()?;
     let _ = call
         .channel
         .send_result(Structured::new(json!({"first": true})));

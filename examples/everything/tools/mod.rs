@@ -8,18 +8,13 @@ mod samples;
 mod sending;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use mcp_channel::{Channel, Message, Reply, RpcError};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -48,27 +43,6 @@ impl Call {
         (tool.run)(self).await
     }
 
-    /// The arguments, as the tool's own type.
-    fn arguments<A: DeserializeOwned>(&self) -> Result<A, RpcError> {
-        #[derive(Deserialize)]
-        #[serde(bound = "A: DeserializeOwned")]
-        struct Params<A> {
-            arguments: Object<A>,
-        }
-        Ok(self.message.params::<Params<A>>()?.arguments.0)
-    }
-
-    /// The same for a tool that needs none: a call may leave `arguments` out.
-    fn arguments_or_default<A: DeserializeOwned + Default>(&self) -> Result<A, RpcError> {
-        #[derive(Deserialize)]
-        #[serde(bound = "A: DeserializeOwned + Default")]
-        struct Params<A> {
-            #[serde(default)]
-            arguments: Object<A>,
-        }
-        Ok(self.message.params::<Params<A>>()?.arguments.0)
-    }
-
     /// Opens the stream: with a progress frame if the client wants progress.
     async fn open_stream(&self) {
         // An error means that the client is gone, and then there is nobody left to tell.
@@ -76,30 +50,6 @@ impl Call {
             Some(_) => self.channel.send_progress(1).await,
             None => self.channel.start_stream(),
         };
-    }
-}
-
-/// An object and nothing else, where serde would also read a struct's fields from an array.
-#[derive(Default)]
-struct Object<A>(A);
-
-impl<'de, A: Deserialize<'de>> Deserialize<'de> for Object<A> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members<A>(PhantomData<A>);
-
-        impl<'de, A: Deserialize<'de>> Visitor<'de> for Members<A> {
-            type Value = Object<A>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the arguments in an object")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, members: M) -> Result<Object<A>, M::Error> {
-                A::deserialize(MapAccessDeserializer::new(members)).map(Object)
-            }
-        }
-
-        deserializer.deserialize_map(Members(PhantomData))
     }
 }
 

@@ -168,7 +168,7 @@ async fn region(call: Call) -> Result<Reply, RpcError> {
     struct Args {
         region: Option<String>,
     }
-    let Args { region } = call.arguments_or_default()?;
+    let Args { region } = call.message.arguments()?;
     Ok(said(region.unwrap_or_else(|| "no region".into())))
 }
 

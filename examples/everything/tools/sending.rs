@@ -166,7 +166,7 @@ async fn progress(call: Call) -> Result<Reply, RpcError> {
         total: bool,
         message: Option<String>,
     }
-    let args: Args = call.arguments()?;
+    let args: Args = call.message.arguments()?;
     at_most("steps", args.steps, MOST_FRAMES)?;
     let delay = Duration::from_millis(args.delay_ms);
     let mut tally = Tally::default();
@@ -191,7 +191,7 @@ async fn progress_values(call: Call) -> Result<Reply, RpcError> {
     struct Args {
         values: Vec<Number>,
     }
-    let Args { values } = call.arguments()?;
+    let Args { values } = call.message.arguments()?;
     let mut tally = Tally::default();
     for value in &values {
         tally.count(&call.channel.send_progress(number(value)).await);
@@ -221,7 +221,7 @@ async fn log(call: Call) -> Result<Reply, RpcError> {
         data: Box<RawValue>,
         logger: Option<String>,
     }
-    let Args { records } = call.arguments()?;
+    let Args { records } = call.message.arguments()?;
     let channel = &call.channel;
     let mut outcomes = Vec::new();
     for Record {
@@ -246,7 +246,7 @@ async fn notify(call: Call) -> Result<Reply, RpcError> {
         #[serde(default)]
         pad: usize,
     }
-    let Args { notification, pad } = call.arguments()?;
+    let Args { notification, pad } = call.message.arguments()?;
     at_most("pad", pad as u64, MOST_BYTES as u64)?;
     let sent = if pad == 0 {
         call.channel.send_notification(&notification).await
@@ -285,7 +285,7 @@ async fn flood(call: Call) -> Result<Reply, RpcError> {
         n: u64,
         pad: &'a str,
     }
-    let Args { frames, bytes } = call.arguments()?;
+    let Args { frames, bytes } = call.message.arguments()?;
     at_most("frames", frames, MOST_FRAMES)?;
     at_most("bytes", bytes as u64, MOST_BYTES as u64)?;
     let pad = "x".repeat(bytes);
@@ -309,7 +309,7 @@ async fn compute(call: Call) -> Result<Reply, RpcError> {
         steps: u64,
         ms: u64,
     }
-    let Args { steps, ms } = call.arguments()?;
+    let Args { steps, ms } = call.message.arguments()?;
     at_most("ms", ms, 1000)?;
     let mut sum = 0u64;
     for step in 1..=steps {
@@ -342,7 +342,7 @@ async fn slow(call: Call) -> Result<Reply, RpcError> {
             }
         }
     }
-    let Args { steps, delay_ms } = call.arguments_or_default()?;
+    let Args { steps, delay_ms } = call.message.arguments()?;
     at_most("steps", steps, MOST_FRAMES)?;
     for step in 1..=steps {
         // Whether the client wants either is its choice, and no reason to stop working.
