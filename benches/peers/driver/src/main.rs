@@ -137,7 +137,7 @@ fn run(options: &Options) -> Result<(), Error> {
     }
 
     let start = Instant::now();
-    let others = process::others_cpu()?;
+    let before = process::elsewhere()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         eprintln!("measuring in process");
@@ -146,8 +146,9 @@ fn run(options: &Options) -> Result<(), Error> {
         plan::sockets(&mut table, &servers, effort).await
     })?;
     let took = start.elapsed().as_secs_f64();
-    let busy = (process::others_cpu()? - others) / took * 100.0;
-    eprintln!("measured in {took:.0} s; other processes used {busy:.0} % of a core meanwhile");
+    let now = process::elsewhere()?;
+    let [busy, stolen] = [now.others - before.others, now.stolen - before.stolen].map(|seconds| seconds / took * 100.0);
+    eprintln!("measured in {took:.0} s; meanwhile other processes used {busy:.0} % of a core, and the host took {stolen:.0} %");
     if options.instructions {
         eprintln!("counting instructions");
         table.section("Instructions, in process");
@@ -166,8 +167,14 @@ fn run(options: &Options) -> Result<(), Error> {
             table.add("build", "cold `cargo build`: seconds", Show::Plain, at, cost.seconds);
         }
     }
-    let busy = if busy < 2.0 { String::new() } else { format!(" Other processes used {busy:.0} % of a core meanwhile.") };
-    write(options, &table, &format!("{}{busy}", machine(cores)?))
+    let mut machine = machine(cores)?;
+    if busy >= 2.0 {
+        machine += &format!(" Other processes used {busy:.0} % of a core meanwhile.");
+    }
+    if stolen >= 2.0 {
+        machine += &format!(" The machine is virtual, and its host took {stolen:.0} % of a core meanwhile.");
+    }
+    write(options, &table, &machine)
 }
 
 /// Prints the table, and writes it and the plot: to the repository after a full run of all servers, else below `target`.

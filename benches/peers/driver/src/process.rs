@@ -110,9 +110,16 @@ impl Running {
     }
 }
 
-/// Processor time that all others than this process and its ended children have used since the machine started, in seconds.
-/// Its growth tells how far a measurement was disturbed.
-pub fn others_cpu() -> Result<f64, Error> {
+/// Processor time that was not this process's since the machine started, in seconds. Its growth tells how far a measurement was disturbed.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere {
+    /// What all others than this process and its ended children have used.
+    pub others: f64,
+    /// What the host of a virtual machine gave to others, while this one had something to do.
+    pub stolen: f64,
+}
+
+pub fn elsewhere() -> Result<Elsewhere, Error> {
     let numbers = |text: &str| text.split_whitespace().map(|number| number.parse::<f64>().unwrap_or(0.0)).collect::<Vec<_>>();
     let all = std::fs::read_to_string("/proc/stat")?;
     let all = numbers(all.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("/proc/stat has no sum")?);
@@ -120,8 +127,11 @@ pub fn others_cpu() -> Result<f64, Error> {
     // The second field, the name in brackets, may hold spaces.
     let own = numbers(own.rsplit_once(')').ok_or("/proc/self/stat has no name")?.1);
     // User, nice, system and interrupt time of all; own user and system time, and the ended children's.
-    match (all.get(..7), own.get(11..15)) {
-        (Some(all), Some(own)) => Ok((all[..3].iter().chain(&all[5..7]).sum::<f64>() - own.iter().sum::<f64>()) / 100.0),
+    match (all.get(..8), own.get(11..15)) {
+        (Some(all), Some(own)) => Ok(Elsewhere {
+            others: (all[..3].iter().chain(&all[5..7]).sum::<f64>() - own.iter().sum::<f64>()) / 100.0,
+            stolen: all[7] / 100.0,
+        }),
         _ => Err("/proc/stat or /proc/self/stat is too short".into()),
     }
 }
