@@ -323,6 +323,33 @@ async fn a_client_that_does_not_read_stops_the_handler_and_it_goes_on_when_the_c
 }
 
 #[tokio::test]
+async fn a_handler_that_slows_down_gives_way_after_a_few_sends() {
+    for quick in [0, 1, 5, 9, 33] {
+        let slow = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&slow);
+        let layer = McpChannelLayer::new().buffer_limit(1 << 20);
+        let service = served_by(layer, move |channel: Channel, _| {
+            let count = Arc::clone(&count);
+            async move {
+                for n in 0.. {
+                    if n >= quick {
+                        // As one that computes.
+                        std::thread::sleep(std::time::Duration::from_millis(3));
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                    let _ = channel.send_progress(n).await;
+                }
+                Reply::result(json!({}))
+            }
+        });
+        let request = Call::tool("x").token(1).request();
+        let response = service.oneshot(request).await.unwrap();
+        assert!(slow.load(Ordering::Relaxed) <= 8, "{quick} quick ones");
+        drop(response);
+    }
+}
+
+#[tokio::test]
 async fn a_task_that_sends_is_held_back_and_let_go_on_like_a_handler() {
     let layer = McpChannelLayer::new().buffer_limit(200);
     let (give, mut given) = tokio::sync::mpsc::unbounded_channel();

@@ -19,8 +19,8 @@ use crate::state::Frame;
 /// Made by the `send_*` methods of a [`Channel`]. What is to be sent was encoded when it was made,
 /// so this is `Send` whatever the message's type.
 ///
-/// Gives way to the server once when the handler has kept its thread for about a millisecond, so
-/// that a handler that only computes is seen working.
+/// Gives way to the server once when the handler has kept its thread for more than a millisecond, as
+/// is looked up every few sends, so that a handler that only computes is seen working.
 ///
 /// # Cancel safety
 ///

@@ -134,6 +134,7 @@ use registry::{Id, Registry};
 ///
 /// Accepting and leaving cost the same however many subscribers there are. Publishing costs what
 /// the subscribers of that very list or resource cost. What all of them are told is encoded once.
+/// An open subscription that waits holds some 600 bytes beside its connection.
 #[derive(Clone)]
 pub struct Subscriptions {
     hub: Arc<Hub>,
