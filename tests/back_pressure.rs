@@ -5,6 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Response;
@@ -334,7 +335,10 @@ async fn a_handler_that_slows_down_gives_way_after_a_few_sends() {
                 for n in 0.. {
                     if n >= quick {
                         // As one that computes.
-                        std::thread::sleep(std::time::Duration::from_millis(3));
+                        let start = Instant::now();
+                        while start.elapsed() < Duration::from_millis(3) {
+                            std::hint::spin_loop();
+                        }
                         count.fetch_add(1, Ordering::Relaxed);
                     }
                     let _ = channel.send_progress(n).await;
