@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
@@ -14,6 +14,7 @@ use mcp_channel::{Channel, McpChannelLayer, Outlet, Reply, RpcError};
 use serde_json::{Value, json};
 use support::by_hand::{bytes_sent, channel, next_data, poll_data, sent};
 use support::request::{Call, served_by};
+use tokio::time::Instant;
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready};
 use tower::ServiceExt;
