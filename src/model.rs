@@ -28,7 +28,20 @@ use crate::running::Running;
 use crate::subscriptions::Subscriptions;
 
 fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Outlet) {
-    let info = Info {
+    let shared = Shared::new(info(subscription, buffer_limit), true);
+    let channel = Channel::new(&shared);
+    (Arc::clone(&shared), channel, Outlet::new(shared))
+}
+
+/// A request whose handler is being called.
+fn called(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Outlet) {
+    let shared = Shared::called(info(subscription, buffer_limit), true);
+    let channel = Channel::new(&shared);
+    (Arc::clone(&shared), channel, Outlet::called(shared))
+}
+
+fn info(subscription: bool, buffer_limit: usize) -> Info {
+    Info {
         id: Some(RequestId::from(1)),
         meta: RequestMeta::default(),
         options: std::sync::Arc::new(Options {
@@ -37,10 +50,7 @@ fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Ou
         }),
         copied: http::Extensions::new(),
         subscription,
-    };
-    let shared = Shared::new(info, true);
-    let channel = Channel::new(&shared);
-    (Arc::clone(&shared), channel, Outlet::new(shared))
+    }
 }
 
 /// What the body does once its handler has returned: looks for bytes, or waits to be woken.
@@ -97,7 +107,16 @@ fn what_a_task_sends_is_never_left_lying() {
 
 #[test]
 fn a_send_while_the_handler_is_polled_is_seen() {
-    loom::model(|| {
+    a_send_meanwhile_is_seen(request);
+}
+
+#[test]
+fn a_send_while_the_handler_is_called_is_seen() {
+    a_send_meanwhile_is_seen(called);
+}
+
+fn a_send_meanwhile_is_seen(request: fn(bool, usize) -> (Arc<Shared>, Channel, Outlet)) {
+    loom::model(move || {
         let (_, channel, mut outlet) = request(false, 4096);
         let task = thread::spawn(move || {
             channel.try_send_notification(note(1)).expect("open");

@@ -3,7 +3,10 @@
 mod support;
 
 use std::cell::Cell;
+use std::future::Future;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 
 use http::{Extensions, Response, StatusCode};
 use http_body_util::Full;
@@ -17,10 +20,11 @@ use mcp_channel::{
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use support::by_hand::{bytes_sent, channel, reply, sent};
+use support::by_hand::{bytes_sent, channel, reply, sent, untimed};
 use support::request::{Call, served, served_by};
 use tokio_test::task::spawn;
 use tokio_test::{assert_pending, assert_ready, assert_ready_eq};
+use tower::ServiceExt;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -514,6 +518,35 @@ fn a_result_that_is_no_result_leaves_the_request_open() {
     assert_eq!((outlet.try_next(), outlet.try_reply()), (None, None));
     channel.send_result(json!({})).unwrap();
     assert!(outlet.try_reply().is_some());
+}
+
+#[test]
+fn after_a_single_reply_the_servers_task_is_forgotten() {
+    let kept: Arc<Mutex<Option<Channel>>> = Arc::default();
+    let keeps = Arc::clone(&kept);
+    let service = served_by(untimed(), move |channel, _| {
+        *keeps.lock().unwrap() = Some(channel);
+        async {
+            tokio::task::yield_now().await;
+            Reply::result(json!({}))
+        }
+    });
+    let task = Arc::new(Task);
+    let waker = Waker::from(Arc::clone(&task));
+    let mut response = Box::pin(service.oneshot(Call::tool("x").request()));
+    let mut cx = Context::from_waker(&waker);
+    assert!(response.as_mut().poll(&mut cx).is_pending());
+    assert!(response.as_mut().poll(&mut cx).is_ready());
+    drop((response, waker));
+    assert_eq!(Arc::strong_count(&task), 1);
+    assert!(kept.lock().unwrap().is_some());
+}
+
+/// The task of a server's connection.
+struct Task;
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {}
 }
 
 #[test]

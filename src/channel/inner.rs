@@ -25,7 +25,7 @@ pub(crate) struct Inner {
     pub(super) guard: Option<Box<dyn Send + Sync>>,
     /// Whoever writes the response, when it found nothing to do.
     poller: Option<Waker>,
-    /// Since when the handler is being polled. The poller looks at the queue right after, so it needs no wake.
+    /// Since when the handler is being called or polled. The poller looks at the queue right after, so it needs no wake.
     polling: Option<Instant>,
     /// How often something was sent meanwhile. Begins anew when it overflows.
     sends: u16,
@@ -41,6 +41,7 @@ pub(crate) struct Freed {
 }
 
 impl Freed {
+    /// To be called after unlocking.
     #[cold]
     pub(crate) fn wake(self) {
         self.room.into_iter().for_each(Waker::wake);
@@ -99,6 +100,12 @@ impl Inner {
         self.polling = None;
     }
 
+    /// Nothing will be sent any more, so nobody is to be woken. The waker is to be dropped after
+    /// unlocking.
+    pub(crate) fn forget_poller(&mut self) -> Option<Waker> {
+        self.poller.take()
+    }
+
     /// Has `waker` woken by the next send. The one that it replaces is to be dropped after
     /// unlocking.
     pub(crate) fn wait(&mut self, waker: &Waker) -> Option<Waker> {
@@ -143,7 +150,9 @@ impl Inner {
     /// Queues the last event, behind the keyed frames that may go out.
     pub(crate) fn append_last(&mut self, json: &[u8]) {
         let keyed = self.state.is_acknowledged();
-        if let Some(frames) = self.output.frames() {
+        let frames = self.output.frames();
+        debug_assert!(frames.is_some(), "a reply is taken before it is appended");
+        if let Some(frames) = frames {
             frames.append_last(json, keyed);
         }
     }
@@ -166,14 +175,14 @@ impl Inner {
         Some((self.waiters.take_all(), unsent))
     }
 
-    /// Looks at the clock on the 1st, the 4th and every 8th send of a poll: a burst pays little, and
+    /// Looks at the clock on the 1st, 2nd, 4th and every 8th send of a poll: a burst pays little, and
     /// a handler that slows down is noticed soon.
     pub(super) fn budget_spent(&mut self) -> Sent {
         let Some(since) = self.polling else {
             return Sent::Done;
         };
         self.sends = self.sends.wrapping_add(1);
-        let looks = matches!(self.sends, 1 | 4) || self.sends.is_multiple_of(8);
+        let looks = matches!(self.sends, 1 | 2 | 4) || self.sends.is_multiple_of(8);
         if looks && since.elapsed() > POLL_BUDGET {
             self.flush = true;
             return Sent::Yield;

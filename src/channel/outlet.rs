@@ -127,7 +127,9 @@ impl Outlet {
             Head::Stream => Poll::Ready(Decided::Stream),
             Head::Single => {
                 let reply = inner.output.take_reply();
+                let poller = inner.forget_poller();
                 drop(inner);
+                drop(poller);
                 // No sequence of events should leave an ended request without a reply.
                 let reply = reply.unwrap_or_else(|| self.shared.failure("there is no reply"));
                 if stream_only && reply.status == StatusCode::OK {

@@ -95,6 +95,8 @@ impl Envelope {
             Some("id") => &mut self.id,
             Some("method") => &mut self.method,
             Some("params") => {
+                // Where nobody judges that they are there twice, the last ones count.
+                self.arguments = Slot::default();
                 let kind = scanner.kind()?;
                 let span = if kind == Kind::Object {
                     scanner.object(|scanner, key| self.param(scanner, key))?

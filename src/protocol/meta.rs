@@ -95,7 +95,7 @@ impl RequestMeta {
         self.log_level
     }
 
-    /// The protocol version that the request is written in.
+    /// The protocol version that the request is written in. One with a NUL in it is left out.
     pub fn protocol_version(&self) -> Option<&str> {
         self.text(PROTOCOL_VERSION)
     }

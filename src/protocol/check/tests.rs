@@ -833,6 +833,22 @@ fn long_metadata_is_kept_whole() {
 }
 
 #[test]
+fn the_last_of_what_is_read_twice_counts() {
+    for (params, want) in [
+        (r#""params":{"arguments":{"a":1}},"params":{}"#, json!({})),
+        (r#""params":{"arguments":7},"params":{}"#, json!({})),
+        (
+            r#""params":{"arguments":7,"arguments":{"b":1}}"#,
+            json!({"b": 1}),
+        ),
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call",{params}}}"#);
+        let message = Message::parse(body).unwrap();
+        assert_eq!(message.arguments::<Value>().unwrap(), want, "{params}");
+    }
+}
+
+#[test]
 fn a_nul_in_the_metadata_moves_nothing_else() {
     let version = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
     let body = changed(&[(version, json!("2026\u{0}07"))]);
