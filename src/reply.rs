@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
-use crate::channel::Scratch;
 use crate::protocol::raw::RawJson;
 use crate::protocol::rpc_error::RpcError;
+use crate::protocol::scratch::Scratch;
 use crate::protocol::sse;
 
 /// The final reply of a request, as a value to return.

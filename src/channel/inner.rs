@@ -25,7 +25,8 @@ pub(crate) struct Inner {
     pub(super) guard: Option<Box<dyn Send + Sync>>,
     /// Whoever writes the response, when it found nothing to do.
     poller: Option<Waker>,
-    /// Since when the handler is being called or polled. The poller looks at the queue right after, so it needs no wake.
+    /// Since when the handler is being called or polled. The poller looks at the queue right after,
+    /// so it needs no wake.
     polling: Option<Instant>,
     /// How often something was sent meanwhile. Begins anew when it overflows.
     sends: u16,

@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::outgoing::Outgoing;
-use super::scratch::Scratch;
+use crate::protocol::scratch::Scratch;
 
 /// The final reply, before it is known what the response is to be.
 #[derive(Debug)]

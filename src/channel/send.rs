@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::Channel;
-use super::scratch::Scratch;
 use super::sending::{Sending, Step};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::level::LogLevel;
 use crate::protocol::notification::{self, MESSAGE, Shape};
 use crate::protocol::progress::Progress;
 use crate::protocol::rpc_error::RpcError;
+use crate::protocol::scratch::Scratch;
 use crate::protocol::sse;
 use crate::state::Frame;
 

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 use super::Channel;
 use super::inner::Sent;
 use super::queue::Item;
-use super::scratch::Scratch;
 use super::waiters::Ticket;
 use crate::error::SendError;
 use crate::protocol::progress::Progress;
+use crate::protocol::scratch::Scratch;
 use crate::state::Frame;
 
 /// Sends one message, and waits while the client reads more slowly than the handler writes.

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use super::inner::Inner;
 use super::options::Options;
 use super::output::{FinalReply, Output};
-use super::scratch::Scratch;
 use super::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::id::RequestId;
 use crate::protocol::meta::RequestMeta;
 use crate::protocol::result::Stamps;
 use crate::protocol::rpc_error::RpcError;
+use crate::protocol::scratch::Scratch;
 use crate::protocol::{result, sse};
 use crate::state::State;
 

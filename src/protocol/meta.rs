@@ -1,4 +1,3 @@
-use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use super::json::{Kind, Text};
 use super::level::LogLevel;
 use super::raw::RawJson;
 use super::rpc_error::RpcError;
+use super::scratch::Scratch;
 
 /// What a request says about itself in `params._meta`: who sends it, what the client can do, and what
 /// it wants to hear while the request is worked on.
@@ -43,7 +43,7 @@ impl RequestMeta {
                 .filter(|value| value.kind == Kind::Object)
                 .map_or("", |value| value.span.of(text))
         };
-        let mut texts = Gather::new();
+        let mut texts = Gather(Scratch::take());
         if let Some(scheme) = uri.scheme_str() {
             texts.push(scheme);
             texts.push("://");
@@ -240,23 +240,12 @@ impl fmt::Debug for RequestMeta {
     }
 }
 
-/// What was longer is not kept for the next request.
-const KEPT: usize = 16 * 1024;
-
-thread_local! {
-    static SPARE: Cell<String> = const { Cell::new(String::new()) };
-}
-
-/// Collects texts in a buffer of the thread, so that they cost a single allocation.
-struct Gather(String);
+/// Collects texts in a recycled buffer, so that they cost a single allocation.
+struct Gather(Scratch);
 
 impl Gather {
-    fn new() -> Self {
-        Self(SPARE.try_with(Cell::take).unwrap_or_default())
-    }
-
     fn push(&mut self, text: &str) {
-        self.0.push_str(text);
+        self.0.0.extend_from_slice(text.as_bytes());
     }
 
     /// Appends a string, unescaped, if it is there and fits, and ends it.
@@ -276,18 +265,14 @@ impl Gather {
     }
 
     fn end(&mut self) {
-        self.0.push('\0');
+        self.push("\0");
     }
 
-    fn finish(mut self) -> Option<Arc<str>> {
-        let texts = self.0.trim_end_matches('\0');
-        let texts = (!texts.is_empty()).then(|| texts.into());
-        if self.0.capacity() <= KEPT {
-            self.0.clear();
-            // While a thread ends there is nowhere to keep it.
-            let _ = SPARE.try_with(|spare| spare.set(self.0));
-        }
-        texts
+    fn finish(self) -> Option<Arc<str>> {
+        // Only whole strings are ever put in.
+        let texts = std::str::from_utf8(&self.0.0).unwrap_or_default();
+        let texts = texts.trim_end_matches('\0');
+        (!texts.is_empty()).then(|| texts.into())
     }
 }
 

@@ -24,5 +24,6 @@ pub(crate) mod rejection;
 pub(crate) mod response;
 pub(crate) mod result;
 pub(crate) mod rpc_error;
+pub(crate) mod scratch;
 pub(crate) mod server_info;
 pub(crate) mod sse;

@@ -47,7 +47,6 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     ("last_event", &["driver"]),
     ("stream", &["driver", "keep_alive", "last_event"]),
     ("body", &["driver", "stream"]),
-    ("reply", &["channel"]),
     ("config", &["shutdown"]),
     ("subscriptions", &["shutdown"]),
     ("running", &["head"]),
