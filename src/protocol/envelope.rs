@@ -95,8 +95,9 @@ impl Envelope {
             Some("id") => &mut self.id,
             Some("method") => &mut self.method,
             Some("params") => {
-                // Where nobody judges that they are there twice, the last ones count.
-                self.arguments = Slot::default();
+                if self.params.value.is_some() {
+                    self.forget_params();
+                }
                 let kind = scanner.kind()?;
                 let span = if kind == Kind::Object {
                     scanner.object(|scanner, key| self.param(scanner, key))?
@@ -114,6 +115,20 @@ impl Envelope {
         };
         slot.set(scanner.any()?);
         Ok(())
+    }
+
+    /// Of parameters that are there twice the last ones count, where nobody minds.
+    #[cold]
+    fn forget_params(&mut self) {
+        for slot in [
+            &mut self.arguments,
+            &mut self.name,
+            &mut self.uri,
+            &mut self.meta,
+        ] {
+            *slot = Slot::default();
+        }
+        self.fields = MetaFields::default();
     }
 
     fn param(&mut self, scanner: &mut Scanner<'_>, key: Text) -> Result<(), JsonError> {

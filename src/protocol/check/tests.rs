@@ -846,6 +846,15 @@ fn the_last_of_what_is_read_twice_counts() {
         let message = Message::parse(body).unwrap();
         assert_eq!(message.arguments::<Value>().unwrap(), want, "{params}");
     }
+    let first = r#"{"name":"a","_meta":{"progressToken":1}}"#;
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{first},"params":{{}}}}"#
+    );
+    let message = Message::parse(body).unwrap();
+    assert_eq!(
+        (message.name(), message.meta().progress_token()),
+        (None, None)
+    );
 }
 
 #[test]
