@@ -41,6 +41,7 @@ impl SendError {
         kind: Kind::NotAcknowledged,
     };
 
+    #[cold]
     pub(crate) fn invalid(why: impl Into<Cow<'static, str>>) -> Self {
         Self {
             kind: Kind::InvalidMessage(why.into()),

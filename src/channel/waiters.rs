@@ -94,8 +94,11 @@ impl Waiters {
 
     /// Empties the lines: nothing will be waited for any more.
     pub(crate) fn take_all(&mut self) -> Vec<Waker> {
-        let lines = self.0.take().into_iter().flat_map(|lines| lines.lines);
-        lines.flatten().map(|w| w.waker).collect()
+        let Some(waiting) = self.0.take() else {
+            return Vec::new();
+        };
+        let lines = waiting.lines.into_iter().flatten();
+        lines.map(|w| w.waker).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

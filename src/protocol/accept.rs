@@ -1,6 +1,6 @@
 //! `Content-Type` and `Accept`.
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 
 /// The forms of response that a client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +14,20 @@ pub(crate) enum Accepts {
 
 /// Whether the body is declared to be JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(header::CONTENT_TYPE).iter().peekable();
-    values.peek().is_some()
-        && values.all(|value| {
-            let essence = value.as_bytes().split(|&byte| byte == b';').next();
-            essence
-                .unwrap_or_default()
-                .trim_ascii()
-                .eq_ignore_ascii_case(b"application/json")
-        })
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    values.next().is_some_and(says_json) && values.all(says_json)
+}
+
+fn says_json(value: &HeaderValue) -> bool {
+    let json = b"application/json";
+    // What nearly every client sends.
+    value.as_bytes() == json || {
+        let essence = value.as_bytes().split(|&byte| byte == b';').next();
+        essence
+            .unwrap_or_default()
+            .trim_ascii()
+            .eq_ignore_ascii_case(json)
+    }
 }
 
 /// What the `Accept` headers take; `None` when it is nothing that is served here.

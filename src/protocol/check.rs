@@ -15,7 +15,7 @@ use super::envelope::{Envelope, Slot};
 pub(crate) use super::head::{Policy, check_head};
 use super::headers::mirrored;
 use super::id::RequestId;
-use super::json::{Kind, Span, Text};
+use super::json::{Kind, Text};
 use super::message::{LISTEN, Message, Method, Parts};
 use super::meta::RequestMeta;
 use super::quote::quote;
@@ -74,7 +74,8 @@ pub(crate) fn check_body(
             error.valid_up_to()
         ))
     })?;
-    let mut envelope = Envelope::read(text).map_err(|error| {
+    let mut envelope = Envelope::default();
+    envelope.read(text).map_err(|error| {
         parse_error(if text.starts_with('\u{feff}') {
             "the body starts with a byte order mark; send the JSON alone".to_owned()
         } else {
@@ -104,10 +105,12 @@ pub(crate) fn check_body(
 /// A message by itself, outside of HTTP: what is malformed in its `_meta` is left out.
 pub(crate) fn read(body: Bytes) -> Result<Message, RpcError> {
     let text = std::str::from_utf8(&body).map_err(|e| RpcError::parse_error(e.to_string()))?;
-    let envelope = Envelope::read(text).map_err(|e| RpcError::parse_error(e.to_string()))?;
+    let mut envelope = Envelope::default();
+    let read = envelope.read(text);
+    read.map_err(|e| RpcError::parse_error(e.to_string()))?;
     let id = envelope
         .id
-        .value
+        .value()
         .and_then(|value| RequestId::from_json(value, text));
     let headers = &HeaderMap::new();
     let accepts = Accepts::Both;
@@ -139,15 +142,12 @@ fn name_of(envelope: &Envelope, mirrors: Option<&str>) -> Option<Text> {
 fn parts_of(envelope: &Envelope, named: Text, method: Cow<'_, str>, name: Option<Text>) -> Parts {
     Parts {
         method: match method {
-            Cow::Borrowed(_) => Method::Plain(Span {
-                start: named.span.start + 1,
-                end: named.span.end - 1,
-            }),
+            Cow::Borrowed(_) => Method::Plain(named.between_quotes()),
             Cow::Owned(method) => Method::Decoded(method.into()),
         },
-        params: envelope.params.value.map(|params| params.span),
+        params: envelope.params.value().map(|params| params.span),
         name,
-        arguments: envelope.arguments.value,
+        arguments: envelope.arguments.value(),
     }
 }
 
@@ -183,7 +183,9 @@ impl Check<'_> {
         }
         let id = match envelope.id {
             Slot { twice: true, .. } => None,
-            Slot { value, .. } => value.and_then(|value| RequestId::from_json(value, self.text)),
+            once => once
+                .value()
+                .and_then(|value| RequestId::from_json(value, self.text)),
         };
         match self.judge(envelope, id.is_some()) {
             Ok(parts) => Ok((id, parts)),
@@ -243,7 +245,7 @@ impl Check<'_> {
             Some(version) if version.is(self.text, "2.0") => {}
             _ => return Err(invalid_request("`jsonrpc` must be \"2.0\"")),
         }
-        if let (Some(id), false) = (envelope.id.value, has_id) {
+        if let (Some(id), false) = (envelope.id.value(), has_id) {
             return Err(invalid_request(match id.kind {
                 Kind::Number => Cow::Borrowed(
                     "`id` must be a string or an integer: write it without fraction and exponent",
@@ -258,7 +260,7 @@ impl Check<'_> {
                 .into(),
             }));
         }
-        match envelope.method.value.map(|method| method.kind) {
+        match envelope.method.value().map(|method| method.kind) {
             Some(Kind::String) => {}
             Some(kind) => {
                 return Err(invalid_request(format!(
@@ -274,7 +276,7 @@ impl Check<'_> {
             }
             None => return Err(invalid_request("`method` is missing")),
         }
-        match envelope.params.value.map(|params| params.kind) {
+        match envelope.params.value().map(|params| params.kind) {
             None | Some(Kind::Object) => Ok(()),
             Some(kind) => Err(invalid_request(format!(
                 "`params` is {}, but must be an object or left out",
@@ -283,6 +285,7 @@ impl Check<'_> {
         }
     }
 
+    #[cold]
     fn shown(&self, string: Text) -> String {
         match string.decode(self.text) {
             Some(plain) => quote(&plain),
@@ -291,6 +294,7 @@ impl Check<'_> {
     }
 }
 
+#[cold]
 fn parse_error(message: String) -> Rejection {
     Rejection::new(
         StatusCode::BAD_REQUEST,
@@ -300,6 +304,7 @@ fn parse_error(message: String) -> Rejection {
     )
 }
 
+#[cold]
 fn invalid_request(message: impl Into<Cow<'static, str>>) -> Rejection {
     Rejection::new(
         StatusCode::BAD_REQUEST,

@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::json::{JsonError, Kind, Scanner, Text, Value};
+use super::json::{JsonError, Kind, Scanner, Span, Stop, Text, Value, scan};
 
 /// The prefix of the `_meta` keys that the protocol reserves for itself.
 pub(crate) const RESERVED: &str = "io.modelcontextprotocol/";
 
 /// Where the parts of a message lie.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Envelope {
     /// What the whole text is; nothing else is filled in unless it is an object.
     pub(crate) kind: Kind,
@@ -28,6 +28,8 @@ pub(crate) struct Envelope {
     pub(crate) meta: Slot,
     /// Whether there is a `result` or an `error`.
     pub(crate) answers: bool,
+    /// Whether any slot was filled twice.
+    repeats: bool,
     pub(crate) fields: MetaFields,
 }
 
@@ -42,6 +44,8 @@ pub(crate) struct MetaFields {
     pub(crate) traceparent: Slot,
     pub(crate) tracestate: Slot,
     pub(crate) baggage: Slot,
+    /// Whether any slot was filled twice.
+    repeats: bool,
     /// Names under the reserved prefix that are not known here.
     others: Vec<Text>,
 }
@@ -49,72 +53,96 @@ pub(crate) struct MetaFields {
 /// A member that may be there, and may be there twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
-    pub(crate) value: Option<Value>,
+    span: Option<Span>,
+    kind: Kind,
     pub(crate) twice: bool,
 }
 
 impl Slot {
-    fn set(&mut self, value: Value) {
-        self.twice |= self.value.replace(value).is_some();
+    /// Whether it was filled before.
+    fn set(&mut self, Value { kind, span }: Value) -> bool {
+        self.kind = kind;
+        self.twice |= self.span.replace(span).is_some();
+        self.twice
     }
 
+    #[inline]
+    pub(crate) fn value(&self) -> Option<Value> {
+        let kind = self.kind;
+        self.span.map(|span| Value { kind, span })
+    }
+
+    #[inline]
     pub(crate) fn text(&self) -> Option<Text> {
-        self.value.and_then(Value::as_text)
+        self.value().and_then(Value::as_text)
     }
 }
 
 impl Envelope {
-    /// Reads the whole text; an error is one of syntax.
-    pub(crate) fn read(text: &str) -> Result<Self, JsonError> {
-        let mut scanner = Scanner::new(text);
-        let mut envelope = Envelope {
-            kind: scanner.kind()?,
-            jsonrpc: Slot::default(),
-            id: Slot::default(),
-            method: Slot::default(),
-            params: Slot::default(),
-            arguments: Slot::default(),
-            name: Slot::default(),
-            uri: Slot::default(),
-            meta: Slot::default(),
-            answers: false,
-            fields: MetaFields::default(),
-        };
-        if envelope.kind == Kind::Object {
-            scanner.object(|scanner, key| envelope.member(scanner, key))?;
-        } else {
-            scanner.value()?;
-        }
-        scanner.end()?;
-        Ok(envelope)
+    /// Reads the whole text into an empty envelope; an error is one of syntax.
+    pub(crate) fn read(&mut self, text: &str) -> Result<(), JsonError> {
+        scan(text, |scanner| {
+            self.kind = scanner.kind()?;
+            if self.kind == Kind::Object {
+                self.members(scanner)?;
+            } else {
+                scanner.value()?;
+            }
+            scanner.end()
+        })
     }
 
-    fn member(&mut self, scanner: &mut Scanner<'_>, key: Text) -> Result<(), JsonError> {
-        let slot = match key.decode(scanner.text()).as_deref() {
-            Some("jsonrpc") => &mut self.jsonrpc,
-            Some("id") => &mut self.id,
-            Some("method") => &mut self.method,
-            Some("params") => {
-                if self.params.value.is_some() {
-                    self.forget_params();
+    fn members(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
+        let mut object = scanner.object()?;
+        while let Some(key) = scanner.member(&mut object)? {
+            let slot = match key.decode(scanner.text()).as_deref() {
+                Some("jsonrpc") => &mut self.jsonrpc,
+                Some("id") => &mut self.id,
+                Some("method") => &mut self.method,
+                Some("params") => {
+                    let params = self.params(scanner)?;
+                    self.repeats |= self.params.set(params);
+                    continue;
                 }
-                let kind = scanner.kind()?;
-                let span = if kind == Kind::Object {
-                    scanner.object(|scanner, key| self.param(scanner, key))?
-                } else {
-                    scanner.value()?
-                };
-                self.params.set(Value::plain(kind, span));
-                return Ok(());
-            }
-            other => {
-                self.answers |= matches!(other, Some("result" | "error"));
-                scanner.value()?;
-                return Ok(());
-            }
-        };
-        slot.set(scanner.any()?);
+                other => {
+                    self.answers |= matches!(other, Some("result" | "error"));
+                    scanner.value()?;
+                    continue;
+                }
+            };
+            self.repeats |= slot.set(scanner.any()?);
+        }
         Ok(())
+    }
+
+    fn params(&mut self, scanner: &mut Scanner<'_>) -> Result<Value, Stop> {
+        if self.params.span.is_some() {
+            self.forget_params();
+        }
+        let kind = scanner.kind()?;
+        if kind != Kind::Object {
+            return scanner.any();
+        }
+        let mut object = scanner.object()?;
+        while let Some(key) = scanner.member(&mut object)? {
+            let slot = match key.decode(scanner.text()).as_deref() {
+                Some("name") => &mut self.name,
+                Some("arguments") => &mut self.arguments,
+                Some("uri") => &mut self.uri,
+                Some("_meta") => {
+                    let meta = self.fields.read(scanner)?;
+                    self.repeats |= self.meta.set(meta);
+                    continue;
+                }
+                _ => {
+                    scanner.value()?;
+                    continue;
+                }
+            };
+            self.repeats |= slot.set(scanner.any()?);
+        }
+        let span = scanner.span(&object);
+        Ok(Value { kind, span })
     }
 
     /// Of parameters that are there twice the last ones count, where nobody minds.
@@ -131,34 +159,22 @@ impl Envelope {
         self.fields = MetaFields::default();
     }
 
-    fn param(&mut self, scanner: &mut Scanner<'_>, key: Text) -> Result<(), JsonError> {
-        let slot = match key.decode(scanner.text()).as_deref() {
-            Some("name") => &mut self.name,
-            Some("arguments") => &mut self.arguments,
-            Some("uri") => &mut self.uri,
-            Some("_meta") => {
-                let kind = scanner.kind()?;
-                let span = if kind == Kind::Object {
-                    let fields = &mut self.fields;
-                    scanner.object(|scanner, key| fields.member(scanner, key))?
-                } else {
-                    scanner.value()?
-                };
-                self.meta.set(Value::plain(kind, span));
-                return Ok(());
-            }
-            _ => {
-                scanner.value()?;
-                return Ok(());
-            }
-        };
-        slot.set(scanner.any()?);
-        Ok(())
-    }
-
     /// A member that may be there only once and is there twice. `mirrored` is the parameter that the
     /// method has mirrored in a header.
+    #[inline]
     pub(crate) fn duplicate<'a>(
+        &mut self,
+        text: &'a str,
+        mirrored: Option<&str>,
+    ) -> Option<Cow<'a, str>> {
+        if self.repeats || self.fields.repeats || !self.fields.others.is_empty() {
+            return self.find_duplicate(text, mirrored);
+        }
+        None
+    }
+
+    #[cold]
+    fn find_duplicate<'a>(
         &mut self,
         text: &'a str,
         mirrored: Option<&str>,
@@ -205,37 +221,43 @@ impl Envelope {
 }
 
 impl MetaFields {
-    fn member(&mut self, scanner: &mut Scanner<'_>, key: Text) -> Result<(), JsonError> {
+    fn read(&mut self, scanner: &mut Scanner<'_>) -> Result<Value, Stop> {
+        let kind = scanner.kind()?;
+        if kind != Kind::Object {
+            return scanner.any();
+        }
         let text = scanner.text();
-        let name = key.decode(text);
-        let slot = match name.as_deref() {
-            Some("progressToken") => &mut self.progress_token,
-            Some("traceparent") => &mut self.traceparent,
-            Some("tracestate") => &mut self.tracestate,
-            Some("baggage") => &mut self.baggage,
-            Some(name) => match name.strip_prefix(RESERVED) {
-                Some("protocolVersion") => &mut self.protocol_version,
-                Some("clientInfo") => &mut self.client_info,
-                Some("clientCapabilities") => &mut self.client_capabilities,
-                Some("logLevel") => &mut self.log_level,
-                Some(_) => return self.other(scanner, key),
-                None => return scanner.value().map(drop),
-            },
-            // Half of a surrogate pair: it may still stand behind the reserved prefix.
-            None => {
-                let mut points = key.code_points(text);
-                if RESERVED.chars().all(|c| points.next() == Some(c.into())) {
-                    return self.other(scanner, key);
+        let mut object = scanner.object()?;
+        while let Some(key) = scanner.member(&mut object)? {
+            let name = key.decode(text);
+            let slot = match name.as_deref() {
+                Some("progressToken") => &mut self.progress_token,
+                Some("traceparent") => &mut self.traceparent,
+                Some("tracestate") => &mut self.tracestate,
+                Some("baggage") => &mut self.baggage,
+                Some(name) => match name.strip_prefix(RESERVED) {
+                    Some("protocolVersion") => &mut self.protocol_version,
+                    Some("clientInfo") => &mut self.client_info,
+                    Some("clientCapabilities") => &mut self.client_capabilities,
+                    Some("logLevel") => &mut self.log_level,
+                    other => {
+                        self.others.extend(other.map(|_| key));
+                        scanner.value()?;
+                        continue;
+                    }
+                },
+                // Half of a surrogate pair: it may still stand behind the reserved prefix.
+                None => {
+                    let mut points = key.code_points(text);
+                    let reserved = RESERVED.chars().all(|c| points.next() == Some(c.into()));
+                    self.others.extend(reserved.then_some(key));
+                    scanner.value()?;
+                    continue;
                 }
-                return scanner.value().map(drop);
-            }
-        };
-        slot.set(scanner.any()?);
-        Ok(())
-    }
-
-    fn other(&mut self, scanner: &mut Scanner<'_>, key: Text) -> Result<(), JsonError> {
-        self.others.push(key);
-        scanner.value().map(drop)
+            };
+            self.repeats |= slot.set(scanner.any()?);
+        }
+        let span = scanner.span(&object);
+        Ok(Value { kind, span })
     }
 }

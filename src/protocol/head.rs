@@ -121,6 +121,7 @@ fn check_host(uri: &Uri, headers: &HeaderMap, allowed: &AllowedHosts) -> Result<
     Ok(())
 }
 
+#[cold]
 fn forbidden(reason: &'static str, message: String) -> Rejection {
     Rejection::new(StatusCode::FORBIDDEN, INVALID_REQUEST, reason, message)
 }

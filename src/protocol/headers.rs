@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub(crate) static MCP_PROTOCOL_VERSION: HeaderName =
     HeaderName::from_static("mcp-protocol-version");
@@ -44,19 +44,22 @@ pub(crate) fn single<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
 ) -> Result<Option<&'a str>, HeaderFault> {
-    let mut values = headers.get_all(name).iter().map(|value| {
-        let value = value.to_str().map_err(|_| HeaderFault::NotVisible)?;
-        Ok(value.trim_matches([' ', '\t']))
-    });
-    let Some(first) = values.next().transpose()? else {
+    let mut values = headers.get_all(name).iter();
+    let Some(first) = values.next() else {
         return Ok(None);
     };
+    let first = visible(first)?;
     for value in values {
-        if value? != first {
+        if visible(value)? != first {
             return Err(HeaderFault::Differs);
         }
     }
     Ok(Some(first))
+}
+
+fn visible(value: &HeaderValue) -> Result<&str, HeaderFault> {
+    let value = value.to_str().map_err(|_| HeaderFault::NotVisible)?;
+    Ok(value.trim_ascii())
 }
 
 /// Undoes the encoding of names that a header cannot carry. A value without both marks is itself.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::encode::{has_separator, put_integer, put_json, put_string};
-use super::json::{Kind, Scanner, Text, Value};
+use super::json::{Kind, Scanner, Text, Value, scan};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
@@ -47,7 +47,7 @@ impl Repr {
         match value.kind {
             Kind::String => {
                 let string = value.as_text()?;
-                if !string.escaped && !has_separator(json.as_bytes()) {
+                if !string.is_escaped() && !has_separator(json.as_bytes()) {
                     return Some(Repr::Json(json.into()));
                 }
                 Some(match string.decode(text) {
@@ -91,7 +91,7 @@ impl Repr {
 }
 
 fn string_of(json: &str) -> Option<Text> {
-    Scanner::new(json).string().ok()
+    scan(json, Scanner::string).ok()
 }
 
 impl fmt::Display for Repr {
@@ -121,8 +121,7 @@ impl Serialize for Repr {
 impl<'de> Deserialize<'de> for Repr {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Scanner::new(raw.get())
-            .any()
+        scan(raw.get(), Scanner::any)
             .ok()
             .and_then(|value| Repr::from_value(value, raw.get()))
             .ok_or_else(|| D::Error::custom("expected a string or an integer"))
@@ -222,7 +221,7 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Option<RequestId> {
-        RequestId::from_json(Scanner::new(json).any().unwrap(), json)
+        RequestId::from_json(scan(json, Scanner::any).unwrap(), json)
     }
 
     fn written(id: &RequestId) -> String {

@@ -9,8 +9,10 @@ mod search;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU64;
+use std::ops::Range;
 
-pub(crate) use scanner::Scanner;
+pub(crate) use scanner::{Scanner, Stop};
 pub(crate) use search::special;
 
 /// How deeply arrays and objects may nest.
@@ -19,11 +21,21 @@ pub(crate) use search::special;
 /// level deeper than the message, so whatever passes here can be deserialized there.
 pub(crate) const MAX_DEPTH: u32 = 128;
 
+/// The longest text that is read, in bytes.
+pub(crate) const MAX_LENGTH: usize = i32::MAX as usize;
+
 /// What is wrong with a text that is not JSON, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JsonError {
     at: usize,
     what: &'static str,
+}
+
+impl JsonError {
+    const TOO_LONG: Self = Self {
+        at: MAX_LENGTH,
+        what: "more than 2 GiB of text",
+    };
 }
 
 impl fmt::Display for JsonError {
@@ -34,13 +46,30 @@ impl fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Reads `text` from its front as far as `read` does.
+///
+/// # Errors
+///
+/// What stopped it.
+pub(crate) fn scan<'a, T>(
+    text: &'a str,
+    read: impl FnOnce(&mut Scanner<'a>) -> Result<T, Stop>,
+) -> Result<T, JsonError> {
+    if text.len() > MAX_LENGTH {
+        return Err(JsonError::TOO_LONG);
+    }
+    let mut scanner = Scanner::new(text);
+    read(&mut scanner).map_err(|stop| scanner.error(stop))
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     Object,
     Array,
     String,
     Number,
     Bool,
+    #[default]
     Null,
 }
 
@@ -58,54 +87,117 @@ impl Kind {
     }
 }
 
-/// Where a value lies in the text, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
+/// Where a value lies in the text, in bytes, and whether it is a string with escapes.
+///
+/// In one word, so that what reads a value returns in registers: the start in the lower half, the end
+/// in the upper one, of 31 bits each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span(NonZeroU64);
 
 impl Span {
+    /// Always there, so that an absent span takes no more.
+    const THERE: NonZeroU64 = NonZeroU64::new(1 << 31).unwrap();
+    const ESCAPED: u64 = 1 << 63;
+
+    /// An error when the text is too long to be read.
+    pub(crate) fn new(start: usize, end: usize) -> Result<Self, JsonError> {
+        if end > MAX_LENGTH {
+            return Err(JsonError::TOO_LONG);
+        }
+        Ok(Self::in_reach(start, end))
+    }
+
+    /// In a text that is not too long.
+    #[inline]
+    fn in_reach(start: usize, end: usize) -> Self {
+        debug_assert!(start <= end && end <= MAX_LENGTH);
+        Self(Self::THERE | start as u64 | (end as u64) << 32)
+    }
+
+    /// The same, of a string with escapes.
+    fn escaped(self) -> Self {
+        Self(self.0 | Self::ESCAPED)
+    }
+
+    #[inline]
+    fn start(self) -> u64 {
+        self.0.get() & MAX_LENGTH as u64
+    }
+
+    #[inline]
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start() as usize..(self.0.get() >> 32) as usize & MAX_LENGTH
+    }
+
+    /// Where it lies in the text that `outer` lies in, when it was found within `outer`.
+    #[inline]
+    pub(crate) fn within(self, outer: Span) -> Self {
+        let start = outer.start();
+        Self(Self::THERE | (self.0.get() + (start | start << 32)))
+    }
+
     /// The value's text; empty when `text` is not the one that was scanned.
     #[inline]
     pub(crate) fn of(self, text: &str) -> &str {
-        text.get(self.start..self.end).unwrap_or_default()
+        text.get(self.range()).unwrap_or_default()
+    }
+
+    /// As [`of`](Self::of), for what is only compared.
+    #[inline]
+    pub(crate) fn bytes_of(self, text: &[u8]) -> &[u8] {
+        text.get(self.range()).unwrap_or_default()
     }
 }
 
-/// Where a string lies, its quotes included, and whether it contains escapes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Text {
-    pub(crate) span: Span,
-    pub(crate) escaped: bool,
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.range().fmt(f)
+    }
 }
 
+/// Where a string lies, its quotes included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Text(pub(crate) Span);
+
 impl Text {
+    #[inline]
+    pub(crate) fn is_escaped(self) -> bool {
+        self.0.0.get() & Span::ESCAPED != 0
+    }
+
+    /// Where that lies which stands between the quotes, escapes and all.
+    #[inline]
+    pub(crate) fn between_quotes(self) -> Span {
+        let Range { start, end } = self.0.range();
+        Span::in_reach(start + 1, end - 1)
+    }
+
     /// What stands between the quotes, escapes and all.
     #[inline]
     pub(crate) fn inner(self, text: &str) -> &str {
-        let inner = Span {
-            start: self.span.start + 1,
-            end: self.span.end.saturating_sub(1),
-        };
-        inner.of(text)
+        self.between_quotes().of(text)
     }
 
     /// Whether this is the string `plain`, once unescaped.
+    #[inline]
     pub(crate) fn is(self, text: &str, plain: &str) -> bool {
-        let inner = self.inner(text);
-        if self.escaped {
-            code_points(inner).eq(plain.chars().map(u32::from))
+        if self.is_escaped() {
+            self.code_points(text).eq(plain.chars().map(u32::from))
         } else {
-            inner == plain
+            self.between_quotes().bytes_of(text.as_bytes()) == plain.as_bytes()
         }
     }
 
     /// The unescaped string; `None` when it holds half of a surrogate pair.
     #[inline]
     pub(crate) fn decode(self, text: &str) -> Option<Cow<'_, str>> {
-        let inner = self.inner(text);
-        if self.escaped {
+        self.decode_inner(self.inner(text))
+    }
+
+    /// As [`decode`](Self::decode), given what stands between the quotes.
+    #[inline]
+    pub(crate) fn decode_inner(self, inner: &str) -> Option<Cow<'_, str>> {
+        if self.is_escaped() {
             unescaped(inner).map(Cow::Owned)
         } else {
             Some(Cow::Borrowed(inner))
@@ -123,24 +215,16 @@ impl Text {
 pub(crate) struct Value {
     pub(crate) kind: Kind,
     pub(crate) span: Span,
-    escaped: bool,
 }
 
 impl Value {
-    /// A value other than a string.
-    pub(crate) fn plain(kind: Kind, span: Span) -> Self {
-        Value {
-            kind,
-            span,
-            escaped: false,
-        }
+    pub(crate) fn is_null(self) -> bool {
+        self.kind == Kind::Null
     }
 
+    #[inline]
     pub(crate) fn as_text(self) -> Option<Text> {
-        (self.kind == Kind::String).then_some(Text {
-            span: self.span,
-            escaped: self.escaped,
-        })
+        (self.kind == Kind::String).then_some(Text(self.span))
     }
 }
 

@@ -3,66 +3,45 @@
 //! What a user serializes is not built as a tree first: it is written once, looked over with the
 //! scanner, and the few members that the protocol wants on top are put in where they belong.
 
-use super::json::{JsonError, Kind, Scanner, Span};
+use std::ops::Range;
+
+use super::json::{JsonError, Kind, Span, Value, scan};
 
 /// The `_meta` key that ties a message to its `subscriptions/listen` request.
 pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The `_meta` key in which a server names itself.
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
-/// A member's value, as the scanner saw it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
-    pub(crate) kind: Kind,
-    pub(crate) span: Span,
-}
-
-impl Member {
-    pub(crate) fn read(scanner: &mut Scanner<'_>) -> Result<Self, JsonError> {
-        Ok(Self {
-            kind: scanner.kind()?,
-            span: scanner.value()?,
-        })
-    }
-
-    /// Where the values of `keys` stand in the object at `span` of `text`. The last one counts
-    /// where a key is repeated.
-    pub(crate) fn find<const N: usize>(
-        text: &str,
-        span: Span,
-        keys: [&str; N],
-    ) -> Result<[Option<Self>; N], JsonError> {
-        let mut found = [None; N];
-        let object = span.of(text);
-        Scanner::new(object).object(|scanner, key| {
-            let member = Self::read(scanner)?;
+/// Where the values of `keys` stand in the object at `span` of `text`. The last one counts where a
+/// key is repeated.
+pub(crate) fn find<const N: usize>(
+    text: &str,
+    span: Span,
+    keys: [&str; N],
+) -> Result<[Option<Value>; N], JsonError> {
+    let mut found = [None; N];
+    let object = span.of(text);
+    scan(object, |scanner| {
+        let mut members = scanner.object()?;
+        while let Some(key) = scanner.member(&mut members)? {
+            let Value { kind, span: inner } = scanner.any()?;
             if let Some(n) = keys.iter().position(|k| key.is(object, k)) {
-                found[n] = Some(Self {
-                    kind: member.kind,
-                    span: Span {
-                        start: span.start + member.span.start,
-                        end: span.start + member.span.end,
-                    },
-                });
+                let span = inner.within(span);
+                found[n] = Some(Value { kind, span });
             }
-            Ok(())
-        })?;
-        Ok(found)
-    }
-
-    pub(crate) fn is_null(&self) -> bool {
-        self.kind == Kind::Null
-    }
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Adds `"key":value` as the last member of the object at `object` in `out`.
 ///
 /// The value comes in parts, one after the other.
 pub(crate) fn add_member(out: &mut Vec<u8>, object: Span, key: &str, value: &[&[u8]]) {
-    let at = object.end - 1;
-    let empty = out[object.start + 1..at]
-        .iter()
-        .all(u8::is_ascii_whitespace);
+    let Range { start, end } = object.range();
+    let at = end - 1;
+    let empty = out[start + 1..at].iter().all(u8::is_ascii_whitespace);
     let before = out.len();
     out.extend_from_slice(if empty { b"\"" } else { b",\"" });
     out.extend_from_slice(key.as_bytes());
@@ -76,17 +55,17 @@ pub(crate) fn add_member(out: &mut Vec<u8>, object: Span, key: &str, value: &[&[
 
 /// Puts `value` in the place of what stands at `span` of `out`.
 pub(crate) fn replace(out: &mut Vec<u8>, span: Span, value: &[u8]) {
-    out.splice(span.start..span.end, value.iter().copied());
+    out.splice(span.range(), value.iter().copied());
 }
 
 /// Sees to it that `_meta`, a member of the object at `object` in `out`, holds a value for `key`.
 ///
 /// One that is there and not null stays, and so do its neighbours. `meta` is the object's `_meta`
-/// as [`Member::find`] found it; one that is no object is left as it is.
+/// as [`find`] found it; one that is no object is left as it is.
 pub(crate) fn stamp(
     out: &mut Vec<u8>,
     object: Span,
-    meta: Option<Member>,
+    meta: Option<Value>,
     key: &str,
     value: &[u8],
 ) -> Result<(), JsonError> {
@@ -102,7 +81,7 @@ pub(crate) fn stamp(
         return Ok(());
     }
     let text = std::str::from_utf8(out).unwrap_or_default();
-    match Member::find(text, meta.span, [key])? {
+    match find(text, meta.span, [key])? {
         [None] => add_member(out, meta.span, key, &[value]),
         [Some(null)] if null.is_null() => replace(out, null.span, value),
         [Some(_)] => {}
@@ -116,11 +95,8 @@ mod tests {
 
     fn stamped(json: &str) -> String {
         let mut out = json.as_bytes().to_vec();
-        let object = Span {
-            start: 0,
-            end: json.len(),
-        };
-        let [meta] = Member::find(json, object, ["_meta"]).unwrap();
+        let object = Span::new(0, json.len()).unwrap();
+        let [meta] = find(json, object, ["_meta"]).unwrap();
         stamp(&mut out, object, meta, "k", b"1").unwrap();
         String::from_utf8(out).unwrap()
     }

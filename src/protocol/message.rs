@@ -81,8 +81,7 @@ impl Message {
     }
 
     fn text(&self, span: Span) -> &str {
-        let bytes = self.body.get(span.start..span.end).unwrap_or_default();
-        std::str::from_utf8(bytes).unwrap_or_default()
+        std::str::from_utf8(span.bytes_of(&self.body)).unwrap_or_default()
     }
 
     /// The request's id; `None` for a notification.
@@ -105,7 +104,11 @@ impl Message {
 
     /// Whether this is a request for a stream of change notifications.
     pub(crate) fn is_subscription(&self) -> bool {
-        !self.is_notification() && self.method() == LISTEN
+        !self.is_notification()
+            && match &self.parts.method {
+                Method::Plain(span) => span.bytes_of(&self.body) == LISTEN.as_bytes(),
+                Method::Decoded(method) => **method == *LISTEN,
+            }
     }
 
     /// What the request is about, as the `Mcp-Name` header says too: `params.name` of `tools/call` and
@@ -114,14 +117,7 @@ impl Message {
     /// Borrowed unless it was written with escapes.
     pub fn name(&self) -> Option<Cow<'_, str>> {
         let name = self.parts.name?;
-        let quoted = Text {
-            span: Span {
-                start: 0,
-                end: name.span.end - name.span.start,
-            },
-            ..name
-        };
-        quoted.decode(self.text(name.span))
+        name.decode_inner(self.text(name.between_quotes()))
     }
 
     /// The parameters, an object, as the client wrote them.

@@ -39,7 +39,7 @@ impl RequestMeta {
     /// What is there and well-formed; the rest is left out, so whoever minds looks first.
     pub(crate) fn new(fields: &MetaFields, text: &str, uri: &Uri) -> Self {
         let object = |slot: &Slot| {
-            slot.value
+            slot.value()
                 .filter(|value| value.kind == Kind::Object)
                 .map_or("", |value| value.span.of(text))
         };
@@ -62,16 +62,14 @@ impl RequestMeta {
         texts.end();
         texts.push(object(&fields.client_capabilities));
         texts.end();
-        // Without a trace the state of one means nothing.
-        let traced = texts.push_string(fields.traceparent.text(), text, is_traceparent);
-        let tracestate = fields.tracestate.text().filter(|_| traced);
-        texts.push_string(tracestate, text, is_header_text);
-        texts.push_string(fields.baggage.text(), text, is_header_text);
+        if fields.traceparent.text().is_some() || fields.baggage.text().is_some() {
+            texts.push_trace(fields, text);
+        }
         Self {
             texts: texts.finish(),
             progress_token: fields
                 .progress_token
-                .value
+                .value()
                 .and_then(|value| ProgressToken::from_json(value, text)),
             log_level: fields
                 .log_level
@@ -244,8 +242,18 @@ impl fmt::Debug for RequestMeta {
 struct Gather(Scratch);
 
 impl Gather {
+    #[inline(never)]
     fn push(&mut self, text: &str) {
         self.0.0.extend_from_slice(text.as_bytes());
+    }
+
+    #[inline(never)]
+    fn push_trace(&mut self, fields: &MetaFields, text: &str) {
+        // Without a trace the state of one means nothing.
+        let traced = self.push_string(fields.traceparent.text(), text, is_traceparent);
+        let tracestate = fields.tracestate.text().filter(|_| traced);
+        self.push_string(tracestate, text, is_header_text);
+        self.push_string(fields.baggage.text(), text, is_header_text);
     }
 
     /// Appends a string, unescaped, if it is there and fits, and ends it.
@@ -265,7 +273,7 @@ impl Gather {
     }
 
     fn end(&mut self) {
-        self.push("\0");
+        self.0.0.push(0);
     }
 
     fn finish(self) -> Option<Arc<str>> {

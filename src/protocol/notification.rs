@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::id::{ProgressToken, RequestId};
-use super::json::{Kind, Scanner, Span};
+use super::json::{JsonError, Kind, Span, Value};
 use super::level::LogLevel;
-use super::members::{Member, SUBSCRIPTION_ID, add_member, stamp};
+use super::members::{SUBSCRIPTION_ID, add_member, find, stamp};
 use super::sse;
 use crate::error::SendError;
 
@@ -124,12 +124,9 @@ pub(crate) fn write(out: &mut Vec<u8>, notification: &impl Serialize) -> Result<
     if !text.starts_with('{') {
         return Err("a notification is a JSON object".to_owned());
     }
-    let whole = Span {
-        start: 0,
-        end: text.len(),
-    };
     let no_json = |e| format!("the notification is no JSON: {e}");
-    let [jsonrpc, method, params, id, result, error] = Member::find(
+    let whole = Span::new(0, text.len()).map_err(no_json)?;
+    let [jsonrpc, method, params, id, result, error] = find(
         text,
         whole,
         ["jsonrpc", "method", "params", "id", "result", "error"],
@@ -144,13 +141,8 @@ pub(crate) fn write(out: &mut Vec<u8>, notification: &impl Serialize) -> Result<
         }
     }
     let method = method
-        .filter(|m| m.kind == Kind::String)
-        .and_then(|m| {
-            Scanner::new(m.span.of(text))
-                .string()
-                .ok()?
-                .decode(m.span.of(text))
-        })
+        .and_then(Value::as_text)
+        .and_then(|method| method.decode(text))
         .ok_or("a notification has a `method` that is a string")?;
     if jsonrpc.is_some_and(|v| v.span.of(text) != r#""2.0""#) {
         return Err(r#"the `jsonrpc` of a notification is "2.0", or left out"#.to_owned());
@@ -160,9 +152,7 @@ pub(crate) fn write(out: &mut Vec<u8>, notification: &impl Serialize) -> Result<
     }
 
     let param = |key| match params {
-        Some(params) => Member::find(text, params.span, [key])
-            .map(|[m]| m)
-            .map_err(no_json),
+        Some(params) => find(text, params.span, [key]).map(|[m]| m).map_err(no_json),
         None => Ok(None),
     };
     let shape = match &*method {
@@ -202,16 +192,13 @@ pub(crate) fn write(out: &mut Vec<u8>, notification: &impl Serialize) -> Result<
 /// Writes the subscription id into the `params._meta` of the notification that `json` is.
 pub(crate) fn stamp_subscription_id(json: &mut Vec<u8>, id: &RequestId) -> Result<(), String> {
     let text = std::str::from_utf8(json).map_err(|e| e.to_string())?;
-    let whole = Span {
-        start: 0,
-        end: text.len(),
-    };
+    let no_json = |e: JsonError| e.to_string();
+    let whole = Span::new(0, text.len()).map_err(no_json)?;
     let mut value = Vec::with_capacity(40);
     id.write_json(&mut value);
-    let no_json = |e: super::json::JsonError| e.to_string();
-    let [params] = Member::find(text, whole, ["params"]).map_err(no_json)?;
+    let [params] = find(text, whole, ["params"]).map_err(no_json)?;
     if let Some(params) = params {
-        let [meta] = Member::find(text, params.span, ["_meta"]).map_err(no_json)?;
+        let [meta] = find(text, params.span, ["_meta"]).map_err(no_json)?;
         stamp(json, params.span, meta, SUBSCRIPTION_ID, &value).map_err(no_json)
     } else {
         let parts: [&[u8]; 5] = [

@@ -3,7 +3,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 use serde_json::value::RawValue;
 
-use super::json::{Kind, Scanner, Span};
+use super::json::{Kind, Scanner, Span, Stop, scan};
 use super::rpc_error::RpcError;
 
 /// A JSON text that has been validated but not read: any value, borrowed from the message.
@@ -51,7 +51,7 @@ impl<'a> RawJson<'a> {
             let mut path = name.to_owned();
             if let Some(at) = offset(self.0, error.line(), error.column()) {
                 // A text that is valid cannot fail here, and a partial path still helps.
-                let _ = find(&mut Scanner::new(self.0), at, &mut path);
+                let _ = scan(self.0, |scanner| find(scanner, at, &mut path));
             }
             if path.is_empty() {
                 RpcError::invalid_params(what.to_owned())
@@ -74,37 +74,37 @@ fn offset(text: &str, line: usize, column: usize) -> Option<usize> {
 
 /// Extends `path` by the way to the innermost value that contains the byte `at`. The scanner bounds
 /// the recursion.
-fn find(
-    scanner: &mut Scanner<'_>,
-    at: usize,
-    path: &mut String,
-) -> Result<Span, super::json::JsonError> {
+fn find(scanner: &mut Scanner<'_>, at: usize, path: &mut String) -> Result<Span, Stop> {
     let text = scanner.text();
     match scanner.kind()? {
-        Kind::Object => scanner.object(|scanner, name| {
-            let length = path.len();
-            if !path.is_empty() {
-                path.push('.');
+        Kind::Object => {
+            let mut object = scanner.object()?;
+            while let Some(name) = scanner.member(&mut object)? {
+                let length = path.len();
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(name.decode(text).as_deref().unwrap_or(name.inner(text)));
+                let found = find(scanner, at, path)?;
+                if !found.range().contains(&at) {
+                    path.truncate(length);
+                }
             }
-            path.push_str(name.decode(text).as_deref().unwrap_or(name.inner(text)));
-            let found = find(scanner, at, path)?;
-            if !(found.start..found.end).contains(&at) {
-                path.truncate(length);
-            }
-            Ok(())
-        }),
+            Ok(scanner.span(&object))
+        }
         Kind::Array => {
+            let mut array = scanner.array()?;
             let mut index = 0;
-            scanner.array(|scanner| {
+            while scanner.element(&mut array)? {
                 let length = path.len();
                 path.push_str(&format!("[{index}]"));
                 index += 1;
                 let found = find(scanner, at, path)?;
-                if !(found.start..found.end).contains(&at) {
+                if !found.range().contains(&at) {
                     path.truncate(length);
                 }
-                Ok(())
-            })
+            }
+            Ok(scanner.span(&array))
         }
         _ => scanner.value(),
     }

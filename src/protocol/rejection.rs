@@ -14,6 +14,9 @@ pub(crate) struct Rejection {
 
 impl Rejection {
     /// `reason` names the rule, for traces.
+    ///
+    /// Cold, so that what the checks run through lies together.
+    #[cold]
     pub(crate) fn new(
         status: StatusCode,
         code: i64,
@@ -28,6 +31,7 @@ impl Rejection {
     }
 
     /// A request that is refused with this error.
+    #[cold]
     pub(crate) fn of(error: RpcError, id: Option<RequestId>, reason: &'static str) -> Self {
         Self { error, id, reason }
     }

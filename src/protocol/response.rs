@@ -1,8 +1,8 @@
 //! Responses that somebody else wrote.
 
 use super::id::RequestId;
-use super::json::{JsonError, Kind, Scanner, Span};
-use super::members::{Member, SUBSCRIPTION_ID, stamp};
+use super::json::{JsonError, Kind, Scanner, Value, scan};
+use super::members::{SUBSCRIPTION_ID, find, stamp};
 
 /// Whether `text` is a JSON-RPC response to the request with this id.
 pub(crate) fn answers(text: &str, id: &RequestId) -> bool {
@@ -10,16 +10,16 @@ pub(crate) fn answers(text: &str, id: &RequestId) -> bool {
 }
 
 fn reads(text: &str, id: &RequestId) -> Option<bool> {
-    let mut scanner = Scanner::new(text);
-    if scanner.kind().ok()? != Kind::Object {
-        return None;
-    }
-    let object: Span = scanner.value().ok()?;
-    scanner.end().ok()?;
+    let whole = scan(text, |scanner| {
+        let value = scanner.any()?;
+        scanner.end()?;
+        Ok(value)
+    });
+    let object = whole.ok().filter(|it| it.kind == Kind::Object)?.span;
     let [jsonrpc, got, result, error] =
-        Member::find(text, object, ["jsonrpc", "id", "result", "error"]).ok()?;
+        find(text, object, ["jsonrpc", "id", "result", "error"]).ok()?;
     let got: RequestId = serde_json::from_str(got?.span.of(text)).ok()?;
-    let is_object = |m: Option<Member>| m.is_some_and(|m| m.kind == Kind::Object);
+    let is_object = |m: Option<Value>| m.is_some_and(|m| m.kind == Kind::Object);
     Some(
         jsonrpc?.span.of(text) == r#""2.0""#
             && got == *id
@@ -31,13 +31,11 @@ fn reads(text: &str, id: &RequestId) -> Option<bool> {
 /// Whether there is a result; an error stays as it is.
 pub(crate) fn stamp_result(json: &mut Vec<u8>, id: &RequestId) -> Result<bool, JsonError> {
     let text = std::str::from_utf8(json).unwrap_or_default();
-    let mut scanner = Scanner::new(text);
-    scanner.kind()?;
-    let object = scanner.value()?;
-    let [Some(result)] = Member::find(text, object, ["result"])? else {
+    let object = scan(text, Scanner::value)?;
+    let [Some(result)] = find(text, object, ["result"])? else {
         return Ok(false);
     };
-    let [meta] = Member::find(text, result.span, ["_meta"])?;
+    let [meta] = find(text, result.span, ["_meta"])?;
     let mut value = Vec::with_capacity(40);
     id.write_json(&mut value);
     stamp(json, result.span, meta, SUBSCRIPTION_ID, &value)?;

@@ -2,7 +2,7 @@
 
 use super::id::RequestId;
 use super::json::{Kind, Span};
-use super::members::{Member, SERVER_INFO, SUBSCRIPTION_ID, add_member, replace, stamp};
+use super::members::{SERVER_INFO, SUBSCRIPTION_ID, add_member, find, replace, stamp};
 
 /// How a response begins.
 const ID: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
@@ -44,33 +44,29 @@ pub(crate) fn write_response(
         return Err("a result is a JSON object".to_owned());
     }
 
-    let object = |out: &Vec<u8>| Span {
-        start,
-        end: out.len(),
-    };
+    let no_json = |e| format!("the result is no JSON: {e}");
+    let object = |out: &Vec<u8>| Span::new(start, out.len()).map_err(no_json);
     let members = |out: &Vec<u8>| {
         let text = std::str::from_utf8(out).unwrap_or_default();
-        Member::find(text, object(out), ["resultType", "_meta"])
-            .map_err(|e| format!("the result is no JSON: {e}"))
+        find(text, object(out)?, ["resultType", "_meta"]).map_err(no_json)
     };
-    let no_json = |e| format!("the result is no JSON: {e}");
     let [result_type, mut meta] = members(out)?;
     if result_type.is_some_and(|it| !matches!(it.kind, Kind::String | Kind::Null)) {
         return Err("the `resultType` of a result is a string, or left out".to_owned());
     }
     if let Some(info) = stamps.server_info {
-        let at = object(out);
+        let at = object(out)?;
         stamp(out, at, meta, SERVER_INFO, info.as_bytes()).map_err(no_json)?;
     }
     if stamps.subscription {
         [_, meta] = members(out)?;
         let id = out[id_start..id_end].to_vec();
-        let at = object(out);
+        let at = object(out)?;
         stamp(out, at, meta, SUBSCRIPTION_ID, &id).map_err(no_json)?;
     }
     match result_type {
         None => {
-            let at = object(out);
+            let at = object(out)?;
             add_member(out, at, "resultType", &[COMPLETE]);
         }
         Some(null) if null.is_null() => {

@@ -14,7 +14,7 @@ use super::Check;
 
 impl Check<'_> {
     pub(super) fn check_meta(&self, envelope: &Envelope) -> Result<(), Rejection> {
-        match envelope.meta.value.map(|meta| meta.kind) {
+        match envelope.meta.value().map(|meta| meta.kind) {
             Some(Kind::Object) => {}
             Some(kind) => {
                 return Err(invalid_params(format!(
@@ -48,7 +48,7 @@ impl Check<'_> {
             Kind::Object,
             false,
         )?;
-        if fields.log_level.value.is_some() {
+        if fields.log_level.value().is_some() {
             let level = fields.log_level.text();
             let known = |level: &Text| {
                 LogLevel::ALL
@@ -62,7 +62,7 @@ impl Check<'_> {
                 ));
             }
         }
-        match fields.progress_token.value {
+        match fields.progress_token.value() {
             Some(token) if !ProgressToken::fits(token, self.text) => Err(invalid_params(
                 "`params._meta.progressToken` must be a string or an integer without fraction and \
                      exponent",
@@ -74,7 +74,7 @@ impl Check<'_> {
 
 fn require(name: &str, slot: Slot, kind: Kind, required: bool) -> Result<(), Rejection> {
     let expected = kind.with_article();
-    match slot.value {
+    match slot.value() {
         Some(value) if value.kind == kind => Ok(()),
         Some(value) => Err(invalid_params(format!(
             "`params._meta[\"{name}\"]` is {}, but must be {expected}",
@@ -87,6 +87,7 @@ fn require(name: &str, slot: Slot, kind: Kind, required: bool) -> Result<(), Rej
     }
 }
 
+#[cold]
 fn invalid_params(message: impl Into<Cow<'static, str>>) -> Rejection {
     Rejection::new(
         StatusCode::BAD_REQUEST,

@@ -104,6 +104,7 @@ impl Check<'_> {
     }
 }
 
+#[cold]
 fn header_mismatch(message: String) -> Rejection {
     Rejection::new(
         StatusCode::BAD_REQUEST,
@@ -113,6 +114,7 @@ fn header_mismatch(message: String) -> Rejection {
     )
 }
 
+#[cold]
 fn faulty(shown: &str, fault: HeaderFault) -> Rejection {
     header_mismatch(format!("the `{shown}` header {}", fault.describe()))
 }

@@ -3,22 +3,35 @@
 use super::search::special;
 use super::{JsonError, Kind, MAX_DEPTH, Span, Text, Value};
 
+/// The text is not JSON; the scanner knows why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stop;
+
 /// Reads a JSON text from front to back.
 #[derive(Clone, Debug)]
 pub(crate) struct Scanner<'a> {
     text: &'a str,
-    bytes: &'a [u8],
     at: usize,
     depth: u32,
+    /// Why it has stopped.
+    fault: &'static str,
+}
+
+/// An object or array that is being read.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    start: usize,
+    /// Nothing was read of it so far.
+    fresh: bool,
 }
 
 impl<'a> Scanner<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Self {
             text,
-            bytes: text.as_bytes(),
             at: 0,
             depth: 0,
+            fault: "",
         }
     }
 
@@ -26,47 +39,57 @@ impl<'a> Scanner<'a> {
         self.text
     }
 
+    /// What is wrong, after it has stopped.
+    pub(super) fn error(&self, _: Stop) -> JsonError {
+        let at = self.at;
+        let what = if at < self.text.len() {
+            self.fault
+        } else {
+            "unexpected end of the text"
+        };
+        JsonError { at, what }
+    }
+
     /// The kind of the value that comes next; nothing is consumed but white space.
-    pub(crate) fn kind(&mut self) -> Result<Kind, JsonError> {
-        self.skip_space();
-        Ok(match self.peek() {
+    #[inline]
+    pub(crate) fn kind(&mut self) -> Result<Kind, Stop> {
+        Ok(match self.next() {
             Some(b'{') => Kind::Object,
             Some(b'[') => Kind::Array,
             Some(b'"') => Kind::String,
             Some(b'-' | b'0'..=b'9') => Kind::Number,
             Some(b't' | b'f') => Kind::Bool,
             Some(b'n') => Kind::Null,
-            _ => return Err(self.error("expected a value")),
+            _ => return Err(self.stop("expected a value")),
         })
     }
 
     /// Validates and skips one value, whatever it is.
-    pub(crate) fn value(&mut self) -> Result<Span, JsonError> {
-        self.skip_space();
+    pub(crate) fn value(&mut self) -> Result<Span, Stop> {
+        let mut next = self.next();
         let start = self.at;
         let outside = self.depth;
         // One bit a level, the innermost lowest: set for an object.
         let mut objects = 0u128;
         loop {
-            match self.peek() {
+            match next {
                 Some(b'"') => {
-                    self.string_body()?;
+                    self.quoted()?;
                 }
                 Some(b'{') => {
                     self.enter()?;
-                    self.skip_space();
-                    if self.peek() != Some(b'}') {
+                    if self.next() != Some(b'}') {
                         objects = objects << 1 | 1;
                         self.name()?;
-                        self.skip_space();
+                        next = self.next();
                         continue;
                     }
                     self.leave();
                 }
                 Some(b'[') => {
                     self.enter()?;
-                    self.skip_space();
-                    if self.peek() != Some(b']') {
+                    next = self.next();
+                    if next != Some(b']') {
                         objects <<= 1;
                         continue;
                     }
@@ -77,27 +100,22 @@ impl<'a> Scanner<'a> {
             // A value has ended: close what ends with it.
             loop {
                 if self.depth == outside {
-                    return Ok(Span {
-                        start,
-                        end: self.at,
-                    });
+                    return Ok(Span::in_reach(start, self.at));
                 }
-                self.skip_space();
                 let in_object = objects & 1 == 1;
-                match self.peek() {
+                match self.next() {
                     Some(b',') => {
                         self.at += 1;
-                        self.skip_space();
                         if in_object {
                             self.name()?;
-                            self.skip_space();
                         }
+                        next = self.next();
                         break;
                     }
                     Some(b'}') if in_object => {}
                     Some(b']') if !in_object => {}
-                    _ if in_object => return Err(self.error("expected `,` or `}`")),
-                    _ => return Err(self.error("expected `,` or `]`")),
+                    _ if in_object => return Err(self.stop("expected `,` or `}`")),
+                    _ => return Err(self.stop("expected `,` or `]`")),
                 }
                 objects >>= 1;
                 self.leave();
@@ -106,139 +124,113 @@ impl<'a> Scanner<'a> {
     }
 
     /// As [`value`](Self::value), and tells the kind.
-    pub(crate) fn any(&mut self) -> Result<Value, JsonError> {
+    pub(crate) fn any(&mut self) -> Result<Value, Stop> {
         let kind = self.kind()?;
-        Ok(if kind == Kind::String {
-            let Text { span, escaped } = self.string()?;
-            Value {
-                kind,
-                span,
-                escaped,
-            }
-        } else {
-            Value {
-                kind,
-                span: self.value()?,
-                escaped: false,
-            }
-        })
+        if kind == Kind::String {
+            return self.quoted().map(|text| Value { kind, span: text.0 });
+        }
+        let span = self.value()?;
+        Ok(Value { kind, span })
     }
 
     /// Reads a string.
-    pub(crate) fn string(&mut self) -> Result<Text, JsonError> {
-        self.skip_space();
-        let start = self.at;
-        if self.peek() != Some(b'"') {
-            return Err(self.error("expected a string"));
+    pub(crate) fn string(&mut self) -> Result<Text, Stop> {
+        if self.next() != Some(b'"') {
+            return Err(self.stop("expected a string"));
         }
-        let escaped = self.string_body()?;
-        Ok(Text {
-            span: Span {
-                start,
-                end: self.at,
-            },
-            escaped,
-        })
+        self.quoted()
     }
 
-    /// Reads an object; `member` is called with each name and must consume the member's value.
-    pub(crate) fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, Text) -> Result<(), JsonError>,
-    ) -> Result<Span, JsonError> {
-        self.skip_space();
-        let start = self.at;
-        if self.peek() != Some(b'{') {
-            return Err(self.error("expected an object"));
+    /// Enters the object that comes next, to be read with [`member`](Self::member).
+    pub(crate) fn object(&mut self) -> Result<Collection, Stop> {
+        if self.next() != Some(b'{') {
+            return Err(self.stop("expected an object"));
         }
-        self.enter()?;
-        self.skip_space();
-        if self.peek() != Some(b'}') {
-            loop {
-                let name = self.name()?;
-                member(self, name)?;
-                self.skip_space();
-                match self.peek() {
-                    Some(b',') => self.at += 1,
-                    Some(b'}') => break,
-                    _ => return Err(self.error("expected `,` or `}`")),
-                }
-                self.skip_space();
-            }
-        }
-        self.leave();
-        Ok(Span {
-            start,
-            end: self.at,
-        })
+        self.collection()
     }
 
-    /// Reads an array; `element` is called before each element and must consume it.
-    pub(crate) fn array(
-        &mut self,
-        mut element: impl FnMut(&mut Self) -> Result<(), JsonError>,
-    ) -> Result<Span, JsonError> {
-        self.skip_space();
-        let start = self.at;
-        if self.peek() != Some(b'[') {
-            return Err(self.error("expected an array"));
-        }
-        self.enter()?;
-        self.skip_space();
-        if self.peek() != Some(b']') {
-            loop {
-                element(self)?;
-                self.skip_space();
-                match self.peek() {
-                    Some(b',') => self.at += 1,
-                    Some(b']') => break,
-                    _ => return Err(self.error("expected `,` or `]`")),
-                }
+    /// The name of the next member, whose value is to be consumed before the next call. None when
+    /// the object has ended.
+    pub(crate) fn member(&mut self, object: &mut Collection) -> Result<Option<Text>, Stop> {
+        match self.next() {
+            Some(b'}') => {
+                self.leave();
+                return Ok(None);
             }
+            _ if std::mem::take(&mut object.fresh) => {}
+            Some(b',') => self.at += 1,
+            _ => return Err(self.stop("expected `,` or `}`")),
         }
-        self.leave();
-        Ok(Span {
-            start,
-            end: self.at,
-        })
+        self.name().map(Some)
+    }
+
+    /// Enters the array that comes next, to be read with [`element`](Self::element).
+    pub(crate) fn array(&mut self) -> Result<Collection, Stop> {
+        if self.next() != Some(b'[') {
+            return Err(self.stop("expected an array"));
+        }
+        self.collection()
+    }
+
+    /// Whether there is another element, which is to be consumed before the next call.
+    pub(crate) fn element(&mut self, array: &mut Collection) -> Result<bool, Stop> {
+        match self.next() {
+            Some(b']') => {
+                self.leave();
+                return Ok(false);
+            }
+            _ if std::mem::take(&mut array.fresh) => {}
+            Some(b',') => self.at += 1,
+            _ => return Err(self.stop("expected `,` or `]`")),
+        }
+        Ok(true)
+    }
+
+    /// Where a collection lies that has just ended.
+    pub(crate) fn span(&self, ended: &Collection) -> Span {
+        Span::in_reach(ended.start, self.at)
     }
 
     /// Checks that nothing but white space remains.
-    pub(crate) fn end(&mut self) -> Result<(), JsonError> {
-        self.skip_space();
-        if self.at == self.bytes.len() {
-            Ok(())
-        } else {
-            Err(self.error("expected the end of the text"))
+    pub(crate) fn end(&mut self) -> Result<(), Stop> {
+        match self.next() {
+            None => Ok(()),
+            Some(_) => Err(self.stop("expected the end of the text")),
         }
     }
 
     #[inline]
     fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.text.as_bytes().get(self.at).copied()
     }
 
-    #[cold]
-    fn error(&self, what: &'static str) -> JsonError {
-        let what = if self.at < self.bytes.len() {
-            what
-        } else {
-            "unexpected end of the text"
-        };
-        JsonError { at: self.at, what }
-    }
-
+    /// Skips white space, and peeks.
     #[inline]
-    fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
+    fn next(&mut self) -> Option<u8> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                next => return next,
+            }
         }
     }
 
+    #[cold]
+    fn stop(&mut self, fault: &'static str) -> Stop {
+        self.fault = fault;
+        Stop
+    }
+
+    fn collection(&mut self) -> Result<Collection, Stop> {
+        let start = self.at;
+        self.enter()?;
+        Ok(Collection { start, fresh: true })
+    }
+
     #[inline]
-    fn enter(&mut self) -> Result<(), JsonError> {
+    fn enter(&mut self) -> Result<(), Stop> {
         if self.depth == MAX_DEPTH {
-            return Err(self.error("more than 128 arrays and objects inside one another"));
+            return Err(self.stop("more than 128 arrays and objects inside one another"));
         }
         self.depth += 1;
         self.at += 1;
@@ -252,58 +244,48 @@ impl<'a> Scanner<'a> {
     }
 
     /// A member's name and the colon after it.
-    #[inline]
-    fn name(&mut self) -> Result<Text, JsonError> {
-        let start = self.at;
-        if self.peek() != Some(b'"') {
-            return Err(self.error("expected a member's name in double quotes"));
+    fn name(&mut self) -> Result<Text, Stop> {
+        if self.next() != Some(b'"') {
+            return Err(self.stop("expected a member's name in double quotes"));
         }
-        let escaped = self.string_body()?;
-        let span = Span {
-            start,
-            end: self.at,
-        };
-        self.skip_space();
-        if self.peek() != Some(b':') {
-            return Err(self.error("expected `:`"));
+        let name = self.quoted()?;
+        if self.next() != Some(b':') {
+            return Err(self.stop("expected `:`"));
         }
         self.at += 1;
-        Ok(Text { span, escaped })
+        Ok(name)
     }
 
-    /// From the opening quote past the closing one; tells whether there were escapes.
+    /// From an opening quote past the closing one.
     #[inline]
-    fn string_body(&mut self) -> Result<bool, JsonError> {
-        self.at = special(self.bytes, self.at + 1);
-        if self.peek() == Some(b'"') {
-            self.at += 1;
-            return Ok(false);
+    fn quoted(&mut self) -> Result<Text, Stop> {
+        let start = self.at;
+        self.at = special(self.text.as_bytes(), start + 1);
+        if self.peek() != Some(b'"') {
+            return self.quoted_rest(start);
         }
-        self.string_rest()
+        self.at += 1;
+        Ok(Text(Span::in_reach(start, self.at)))
     }
 
-    fn string_rest(&mut self) -> Result<bool, JsonError> {
-        let mut escaped = false;
+    /// As [`quoted`](Self::quoted), from what is not plain on.
+    #[inline(never)]
+    fn quoted_rest(&mut self, start: usize) -> Result<Text, Stop> {
         loop {
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(escaped);
+                    // Without an escape it would have ended before.
+                    return Ok(Text(Span::in_reach(start, self.at).escaped()));
                 }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
-                Some(_) => {
-                    return Err(self.error("control character in a string, which must be escaped,"));
-                }
-                None => return Err(self.error("")),
+                Some(b'\\') => self.escape()?,
+                _ => return Err(self.stop("control character in a string, which must be escaped,")),
             }
-            self.at = special(self.bytes, self.at);
+            self.at = special(self.text.as_bytes(), self.at);
         }
     }
 
-    fn escape(&mut self) -> Result<(), JsonError> {
+    fn escape(&mut self) -> Result<(), Stop> {
         self.at += 1;
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
@@ -314,40 +296,40 @@ impl<'a> Scanner<'a> {
                 for _ in 0..4 {
                     self.at += 1;
                     if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
-                        return Err(self.error("expected four hexadecimal digits after `\\u`"));
+                        return Err(self.stop("expected four hexadecimal digits after `\\u`"));
                     }
                 }
                 self.at += 1;
                 Ok(())
             }
-            _ => Err(self.error("unknown escape in a string")),
+            _ => Err(self.stop("unknown escape in a string")),
         }
     }
 
-    fn scalar(&mut self) -> Result<(), JsonError> {
+    fn scalar(&mut self) -> Result<(), Stop> {
         let literal: &[u8] = match self.peek() {
             Some(b'-' | b'0'..=b'9') => return self.number(),
             Some(b't') => b"true",
             Some(b'f') => b"false",
             Some(b'n') => b"null",
-            _ => return Err(self.error("expected a value")),
+            _ => return Err(self.stop("expected a value")),
         };
-        if self.bytes[self.at..].starts_with(literal) {
+        if self.text.as_bytes()[self.at..].starts_with(literal) {
             self.at += literal.len();
             Ok(())
         } else {
-            Err(self.error("expected a value"))
+            Err(self.stop("expected a value"))
         }
     }
 
-    fn number(&mut self) -> Result<(), JsonError> {
+    fn number(&mut self) -> Result<(), Stop> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
         if self.peek() == Some(b'0') {
             self.at += 1;
             if self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-                return Err(self.error("leading zero in a number"));
+                return Err(self.stop("leading zero in a number"));
             }
         } else {
             self.digits()?;
@@ -366,13 +348,13 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), JsonError> {
+    fn digits(&mut self) -> Result<(), Stop> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;
         }
         if self.at == start {
-            return Err(self.error("expected a digit"));
+            return Err(self.stop("expected a digit"));
         }
         Ok(())
     }
@@ -387,16 +369,18 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
+    use crate::protocol::json::scan;
 
     fn whole(text: &str) -> Result<Span, JsonError> {
-        let mut scanner = Scanner::new(text);
-        let span = scanner.value()?;
-        scanner.end()?;
-        Ok(span)
+        scan(text, |scanner| {
+            let span = scanner.value()?;
+            scanner.end()?;
+            Ok(span)
+        })
     }
 
     fn string(text: &str) -> Text {
-        Scanner::new(text).string().unwrap()
+        scan(text, Scanner::string).unwrap()
     }
 
     #[test]
@@ -463,8 +447,13 @@ mod tests {
         assert!(whole(&"[".repeat(1_000_000)).is_err());
         // Levels that were entered by hand count as well.
         let text = format!("{{\"a\":{}}}", nested("[", "]", 128));
-        let mut scanner = Scanner::new(&text);
-        let outcome = scanner.object(|scanner, _| scanner.value().map(drop));
+        let outcome = scan(&text, |scanner| {
+            let mut object = scanner.object()?;
+            while scanner.member(&mut object)?.is_some() {
+                scanner.value()?;
+            }
+            Ok(())
+        });
         assert!(outcome.unwrap_err().to_string().contains("128"));
     }
 
@@ -556,12 +545,14 @@ mod tests {
             Err(ours) => assert!(theirs.is_err(), "{text}: {ours}"),
         }
         let mut members = Vec::new();
-        let mut scanner = Scanner::new(text);
-        let read = scanner.object(|scanner, name| {
-            members.push((name, scanner.any()?.span));
-            Ok(())
+        let read = scan(text, |scanner| {
+            let mut object = scanner.object()?;
+            while let Some(name) = scanner.member(&mut object)? {
+                members.push((name, scanner.any()?.span));
+            }
+            scanner.end()
         });
-        if read.and_then(|_| scanner.end()).is_ok() {
+        if read.is_ok() {
             // serde_json has no form for half of a pair.
             let Some(ours) = members
                 .iter()

@@ -1,46 +1,36 @@
 //! Finding what ends a run of plain characters in a string.
 
-/// A run that is longer than this is searched in larger steps.
-const SHORT: usize = 64;
-
 /// The first quote, backslash or control character at or after `at`; the length when there is none.
 ///
-/// Eight bytes at a time. A borrow in the subtractions can only disturb the bytes above a match, and
-/// the lowest match is the one that counts.
+/// Eight bytes at a time: in each, the highest bit tells. Only ASCII is looked for, and all of it but
+/// the backslash is below 0x21 once the second bit of each byte is flipped. A borrow in the
+/// subtractions can only disturb the bytes above a match, and the lowest match is the one that counts.
 #[inline]
-pub(crate) fn special(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn special(bytes: &[u8], at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    let short = at.saturating_add(SHORT);
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = word ^ (ONES * b'"' as u64);
-        let backslash = word ^ (ONES * b'\\' as u64);
-        let found = (word.wrapping_sub(ONES * 0x20) & !word)
-            | (quote.wrapping_sub(ONES) & !quote)
-            | (backslash.wrapping_sub(ONES) & !backslash);
-        if found & HIGH != 0 {
-            return at + ((found & HIGH).trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-        if at >= short {
-            return special_in_long(bytes, at);
+    /// A run that is longer than so many words is searched in larger steps.
+    const SHORT: usize = 8;
+
+    let (words, _) = bytes.get(at..).unwrap_or_default().as_chunks::<8>();
+    for (n, word) in words.iter().take(SHORT).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quote_or_control = (word ^ (ONES * 2)).wrapping_sub(ONES * 0x21);
+        let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+        let found = (quote_or_control | backslash) & !word & HIGH;
+        if found != 0 {
+            return at + n * 8 + (found.trailing_zeros() / 8) as usize;
         }
     }
-    while let Some(&byte) = bytes.get(at) {
-        if is_special(byte) {
-            break;
-        }
-        at += 1;
-    }
-    at.min(bytes.len())
+    special_further(bytes, at + words.len().min(SHORT) * 8)
 }
 
-/// As [`special`], for runs that are long: in steps that compile to vector instructions.
-#[cold]
-fn special_in_long(bytes: &[u8], at: usize) -> usize {
+/// As [`special`], for runs that are long, in steps that compile to vector instructions, and for the
+/// end of the text.
+#[inline(never)]
+fn special_further(bytes: &[u8], at: usize) -> usize {
     const STEP: usize = 64;
-    let mut rest = &bytes[at..];
+    let mut rest = bytes.get(at..).unwrap_or_default();
     while let Some((step, after)) = rest.split_first_chunk::<STEP>() {
         // No early exit, so that it is done for many bytes at once.
         if step.iter().fold(false, |any, byte| any | is_special(*byte)) {
