@@ -64,13 +64,14 @@ pub(crate) fn scan<'a, T>(
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// The first, so that what is not there is all zero.
+    #[default]
+    Null,
     Object,
     Array,
     String,
     Number,
     Bool,
-    #[default]
-    Null,
 }
 
 impl Kind {

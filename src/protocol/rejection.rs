@@ -4,9 +4,13 @@ use http::StatusCode;
 use super::id::RequestId;
 use super::rpc_error::RpcError;
 
-/// A request that reaches no handler: the error that answers it, and what else the answer needs.
+/// A request that reaches no handler. Boxed, so that the checks that it passes return in a register.
 #[derive(Clone, Debug)]
-pub(crate) struct Rejection {
+pub(crate) struct Rejection(Box<Answer>);
+
+/// The error that answers it, and what else the answer needs.
+#[derive(Clone, Debug)]
+struct Answer {
     error: RpcError,
     id: Option<RequestId>,
     reason: &'static str,
@@ -23,47 +27,47 @@ impl Rejection {
         reason: &'static str,
         message: impl Into<std::borrow::Cow<'static, str>>,
     ) -> Self {
-        Self {
-            error: RpcError::new(code, message).with_status(status),
-            id: None,
+        Self::of(
+            RpcError::new(code, message).with_status(status),
+            None,
             reason,
-        }
+        )
     }
 
     /// A request that is refused with this error.
     #[cold]
     pub(crate) fn of(error: RpcError, id: Option<RequestId>, reason: &'static str) -> Self {
-        Self { error, id, reason }
+        Self(Box::new(Answer { error, id, reason }))
     }
 
     pub(crate) fn with_id(mut self, id: Option<RequestId>) -> Self {
-        self.id = id;
+        self.0.id = id;
         self
     }
 
     pub(crate) fn with_data(mut self, data: impl serde::Serialize) -> Self {
-        self.error = self.error.with_data(data);
+        self.0.error = self.0.error.with_data(data);
         self
     }
 
     /// Appends to the message.
     pub(crate) fn adding(mut self, more: &str) -> Self {
-        let message = format!("{}{more}", self.error.message());
-        self.error = self.error.with_message(message);
+        let message = format!("{}{more}", self.0.error.message());
+        self.0.error = self.0.error.with_message(message);
         self
     }
 
     pub(crate) fn status(&self) -> StatusCode {
-        self.error.status()
+        self.0.error.status()
     }
 
     pub(crate) fn error(&self) -> &RpcError {
-        &self.error
+        &self.0.error
     }
 
     #[cfg(test)]
     pub(super) fn id(&self) -> Option<&RequestId> {
-        self.id.as_ref()
+        self.0.id.as_ref()
     }
 
     /// Whether the response needs `Allow: POST`.
@@ -73,13 +77,13 @@ impl Rejection {
 
     /// The rule that was broken, in a few words.
     pub(crate) fn reason(&self) -> &'static str {
-        self.reason
+        self.0.reason
     }
 
     /// The body of the response.
     pub(crate) fn to_json(&self) -> Bytes {
         let mut json = Vec::with_capacity(256);
-        self.error.write_response(self.id.as_ref(), &mut json);
+        self.0.error.write_response(self.0.id.as_ref(), &mut json);
         json.into()
     }
 }
