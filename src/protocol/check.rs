@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode, Uri};
 
 pub(crate) use super::accept::Accepts;
 use super::codes;
-use super::envelope::{Envelope, Slot};
+use super::envelope::{Envelope, Part};
 pub(crate) use super::head::{Policy, check_head};
 use super::headers::mirrored;
 use super::id::RequestId;
@@ -95,7 +95,7 @@ pub(crate) fn check_body(
             rejection
         }
     })?;
-    let mut meta = RequestMeta::new(&envelope.fields, text, uri);
+    let mut meta = RequestMeta::new(&envelope, text, uri);
     if accepts == Accepts::JsonOnly {
         meta.clear_progress_token_and_log_level();
     }
@@ -109,8 +109,7 @@ pub(crate) fn read(body: Bytes) -> Result<Message, RpcError> {
     let read = envelope.read(text);
     read.map_err(|e| RpcError::parse_error(e.to_string()))?;
     let id = envelope
-        .id
-        .value()
+        .value(Part::Id)
         .and_then(|value| RequestId::from_json(value, text));
     let headers = &HeaderMap::new();
     let accepts = Accepts::Both;
@@ -125,7 +124,7 @@ pub(crate) fn read(body: Bytes) -> Result<Message, RpcError> {
     let parts = check
         .parts(&envelope)
         .ok_or_else(|| RpcError::invalid_request("`method` is not Unicode"))?;
-    let meta = RequestMeta::new(&envelope.fields, text, &Uri::from_static("/"));
+    let meta = RequestMeta::new(&envelope, text, &Uri::from_static("/"));
     Ok(Message::new(body, parts, id, meta))
 }
 
@@ -134,8 +133,8 @@ const OLD_CLIENT: &str = ". This endpoint serves protocol version 2026-07-28 onl
 
 fn name_of(envelope: &Envelope, mirrors: Option<&str>) -> Option<Text> {
     match mirrors? {
-        "uri" => envelope.uri.text(),
-        _ => envelope.name.text(),
+        "uri" => envelope.text(Part::Uri),
+        _ => envelope.text(Part::Name),
     }
 }
 
@@ -145,19 +144,18 @@ fn parts_of(envelope: &Envelope, named: Text, method: Cow<'_, str>, name: Option
             Cow::Borrowed(_) => Method::Plain(named.between_quotes()),
             Cow::Owned(method) => Method::Decoded(method.into()),
         },
-        params: envelope.params.value().map(|params| params.span),
+        params: envelope.value(Part::Params).map(|params| params.span),
         name,
-        arguments: envelope.arguments.value(),
+        arguments: envelope.value(Part::Arguments),
     }
 }
 
 /// Whether this is the first message of a client that knows only earlier revisions.
 fn is_old_initialize(envelope: &Envelope, text: &str) -> bool {
     envelope
-        .method
-        .text()
+        .text(Part::Method)
         .is_some_and(|method| method.is(text, "initialize"))
-        && envelope.fields.protocol_version.text().is_none()
+        && envelope.text(Part::ProtocolVersion).is_none()
 }
 
 struct Check<'a> {
@@ -181,11 +179,9 @@ impl Check<'_> {
                 .into(),
             }));
         }
-        let id = match envelope.id {
-            Slot { twice: true, .. } => None,
-            once => once
-                .value()
-                .and_then(|value| RequestId::from_json(value, self.text)),
+        let id = match envelope.value(Part::Id) {
+            Some(id) if !envelope.is_repeated(Part::Id) => RequestId::from_json(id, self.text),
+            _ => None,
         };
         match self.judge(envelope, id.is_some()) {
             Ok(parts) => Ok((id, parts)),
@@ -195,7 +191,7 @@ impl Check<'_> {
 
     fn judge(&self, envelope: &mut Envelope, has_id: bool) -> Result<Parts, Rejection> {
         let text = self.text;
-        let named = envelope.method.text();
+        let named = envelope.text(Part::Method);
         let method = named.and_then(|method| method.decode(text));
         let mirrors = method.as_deref().and_then(mirrored);
         if let Some(twice) = envelope.duplicate(text, mirrors) {
@@ -210,7 +206,7 @@ impl Check<'_> {
         };
         let name = name_of(envelope, mirrors);
         if has_id {
-            self.check_version(&envelope.fields, true)?;
+            self.check_version(envelope, true)?;
             self.check_method(&method, true)?;
             if let Some(field) = mirrors {
                 self.check_name(field, name)?;
@@ -226,7 +222,7 @@ impl Check<'_> {
                 ));
             }
         } else {
-            self.check_version(&envelope.fields, false)?;
+            self.check_version(envelope, false)?;
             self.check_method(&method, false)?;
         }
         Ok(parts_of(envelope, named, method, name))
@@ -234,18 +230,18 @@ impl Check<'_> {
 
     /// What is read of a message that nobody judges.
     fn parts(&self, envelope: &Envelope) -> Option<Parts> {
-        let named = envelope.method.text()?;
+        let named = envelope.text(Part::Method)?;
         let method = named.decode(self.text)?;
         let name = name_of(envelope, mirrored(&method));
         Some(parts_of(envelope, named, method, name))
     }
 
     fn check_shape(&self, envelope: &Envelope, has_id: bool) -> Result<(), Rejection> {
-        match envelope.jsonrpc.text() {
+        match envelope.text(Part::JsonRpc) {
             Some(version) if version.is(self.text, "2.0") => {}
             _ => return Err(invalid_request("`jsonrpc` must be \"2.0\"")),
         }
-        if let (Some(id), false) = (envelope.id.value(), has_id) {
+        if let (Some(id), false) = (envelope.value(Part::Id), has_id) {
             return Err(invalid_request(match id.kind {
                 Kind::Number => Cow::Borrowed(
                     "`id` must be a string or an integer: write it without fraction and exponent",
@@ -260,7 +256,7 @@ impl Check<'_> {
                 .into(),
             }));
         }
-        match envelope.method.value().map(|method| method.kind) {
+        match envelope.kind(Part::Method) {
             Some(Kind::String) => {}
             Some(kind) => {
                 return Err(invalid_request(format!(
@@ -268,7 +264,7 @@ impl Check<'_> {
                     kind.with_article()
                 )));
             }
-            None if envelope.answers => {
+            None if envelope.kind(Part::Answer).is_some() => {
                 return Err(invalid_request(
                     "the body is a response, and clients send none: expected a request or notification \
                      with a `method`",
@@ -276,7 +272,7 @@ impl Check<'_> {
             }
             None => return Err(invalid_request("`method` is missing")),
         }
-        match envelope.params.value().map(|params| params.kind) {
+        match envelope.kind(Part::Params) {
             None | Some(Kind::Object) => Ok(()),
             Some(kind) => Err(invalid_request(format!(
                 "`params` is {}, but must be an object or left out",

@@ -9,41 +9,108 @@ use super::json::{JsonError, Kind, Scanner, Span, Stop, Text, Value, scan};
 /// The prefix of the `_meta` keys that the protocol reserves for itself.
 pub(crate) const RESERVED: &str = "io.modelcontextprotocol/";
 
+/// What is looked for in a message. All that follows `Params` here lies in it, and all that follows
+/// `Meta` in that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    JsonRpc,
+    Id,
+    Method,
+    /// A `result` or an `error`.
+    Answer,
+    Params,
+    Arguments,
+    Name,
+    Uri,
+    Meta,
+    ProgressToken,
+    ProtocolVersion,
+    ClientInfo,
+    ClientCapabilities,
+    LogLevel,
+    Traceparent,
+    Tracestate,
+    Baggage,
+}
+
+const PARTS: usize = Part::Baggage as usize + 1;
+
+/// What may be there only once, and how an error calls it.
+const UNIQUE: [(Part, &str); 12] = [
+    (Part::JsonRpc, "jsonrpc"),
+    (Part::Id, "id"),
+    (Part::Method, "method"),
+    (Part::Params, "params"),
+    (Part::Meta, "params._meta"),
+    (Part::ProgressToken, "progressToken"),
+    (
+        Part::ProtocolVersion,
+        "io.modelcontextprotocol/protocolVersion",
+    ),
+    (Part::ClientInfo, "io.modelcontextprotocol/clientInfo"),
+    (
+        Part::ClientCapabilities,
+        "io.modelcontextprotocol/clientCapabilities",
+    ),
+    (Part::LogLevel, "io.modelcontextprotocol/logLevel"),
+    // Where a header mirrors it.
+    (Part::Name, "params.name"),
+    (Part::Uri, "params.uri"),
+];
+
+/// The part that a member of this name is, in the part `outer` or, without one, in the message.
+fn part_of(outer: Option<Part>, name: &str) -> Option<Part> {
+    match outer {
+        None => in_message(name),
+        Some(Part::Params) => in_params(name),
+        Some(Part::Meta) => in_meta(name),
+        Some(_) => None,
+    }
+}
+
+fn in_message(name: &str) -> Option<Part> {
+    Some(match name {
+        "jsonrpc" => Part::JsonRpc,
+        "id" => Part::Id,
+        "method" => Part::Method,
+        "params" => Part::Params,
+        "result" | "error" => Part::Answer,
+        _ => return None,
+    })
+}
+
+fn in_params(name: &str) -> Option<Part> {
+    Some(match name {
+        "name" => Part::Name,
+        "arguments" => Part::Arguments,
+        "uri" => Part::Uri,
+        "_meta" => Part::Meta,
+        _ => return None,
+    })
+}
+
+fn in_meta(name: &str) -> Option<Part> {
+    Some(match name {
+        "progressToken" => Part::ProgressToken,
+        "traceparent" => Part::Traceparent,
+        "tracestate" => Part::Tracestate,
+        "baggage" => Part::Baggage,
+        _ => match name.strip_prefix(RESERVED)? {
+            "protocolVersion" => Part::ProtocolVersion,
+            "clientInfo" => Part::ClientInfo,
+            "clientCapabilities" => Part::ClientCapabilities,
+            "logLevel" => Part::LogLevel,
+            _ => return None,
+        },
+    })
+}
+
 /// Where the parts of a message lie.
 #[derive(Debug, Default)]
 pub(crate) struct Envelope {
-    /// What the whole text is; nothing else is filled in unless it is an object.
+    /// What the whole text is; nothing is found unless it is an object.
     pub(crate) kind: Kind,
-    pub(crate) jsonrpc: Slot,
-    pub(crate) id: Slot,
-    pub(crate) method: Slot,
-    pub(crate) params: Slot,
-    /// `params.arguments`
-    pub(crate) arguments: Slot,
-    /// `params.name`
-    pub(crate) name: Slot,
-    /// `params.uri`
-    pub(crate) uri: Slot,
-    /// `params._meta`
-    pub(crate) meta: Slot,
-    /// Whether there is a `result` or an `error`.
-    pub(crate) answers: bool,
-    /// Whether any slot was filled twice.
-    repeats: bool,
-    pub(crate) fields: MetaFields,
-}
-
-/// Where the parts of `params._meta` lie.
-#[derive(Debug, Default)]
-pub(crate) struct MetaFields {
-    pub(crate) progress_token: Slot,
-    pub(crate) protocol_version: Slot,
-    pub(crate) client_info: Slot,
-    pub(crate) client_capabilities: Slot,
-    pub(crate) log_level: Slot,
-    pub(crate) traceparent: Slot,
-    pub(crate) tracestate: Slot,
-    pub(crate) baggage: Slot,
+    slots: [Slot; PARTS],
     /// Whether any slot was filled twice.
     repeats: bool,
     /// Names under the reserved prefix that are not known here.
@@ -52,39 +119,42 @@ pub(crate) struct MetaFields {
 
 /// A member that may be there, and may be there twice.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Slot {
+struct Slot {
     span: Option<Span>,
     kind: Kind,
-    pub(crate) twice: bool,
-}
-
-impl Slot {
-    /// Whether it was filled before.
-    fn set(&mut self, Value { kind, span }: Value) -> bool {
-        self.kind = kind;
-        self.twice |= self.span.replace(span).is_some();
-        self.twice
-    }
-
-    #[inline]
-    pub(crate) fn value(&self) -> Option<Value> {
-        let kind = self.kind;
-        self.span.map(|span| Value { kind, span })
-    }
-
-    #[inline]
-    pub(crate) fn text(&self) -> Option<Text> {
-        self.value().and_then(Value::as_text)
-    }
+    twice: bool,
 }
 
 impl Envelope {
+    /// The part's value. The last one counts where it is repeated.
+    #[inline]
+    pub(crate) fn value(&self, part: Part) -> Option<Value> {
+        let Slot { span, kind, .. } = self.slots[part as usize];
+        span.map(|span| Value { kind, span })
+    }
+
+    /// The part's kind, when it is there.
+    #[inline]
+    pub(crate) fn kind(&self, part: Part) -> Option<Kind> {
+        self.value(part).map(|value| value.kind)
+    }
+
+    /// The part, when it is a string.
+    #[inline]
+    pub(crate) fn text(&self, part: Part) -> Option<Text> {
+        self.value(part).and_then(Value::as_text)
+    }
+
+    pub(crate) fn is_repeated(&self, part: Part) -> bool {
+        self.slots[part as usize].twice
+    }
+
     /// Reads the whole text into an empty envelope; an error is one of syntax.
     pub(crate) fn read(&mut self, text: &str) -> Result<(), JsonError> {
         scan(text, |scanner| {
             self.kind = scanner.kind()?;
             if self.kind == Kind::Object {
-                self.members(scanner)?;
+                self.object(scanner, None)?;
             } else {
                 scanner.value()?;
             }
@@ -92,71 +162,41 @@ impl Envelope {
         })
     }
 
-    fn members(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
+    /// Reads the object that is the part `outer` or, without one, the message.
+    fn object(&mut self, scanner: &mut Scanner<'_>, outer: Option<Part>) -> Result<Span, Stop> {
+        let text = scanner.text();
         let mut object = scanner.object()?;
         while let Some(key) = scanner.member(&mut object)? {
-            let slot = match key.decode(scanner.text()).as_deref() {
-                Some("jsonrpc") => &mut self.jsonrpc,
-                Some("id") => &mut self.id,
-                Some("method") => &mut self.method,
-                Some("params") => {
-                    let params = self.params(scanner)?;
-                    self.repeats |= self.params.set(params);
-                    continue;
+            let name = key.decode(text);
+            let Some(part) = name.as_deref().and_then(|name| part_of(outer, name)) else {
+                if outer == Some(Part::Meta) && is_reserved(key, text) {
+                    self.others.push(key);
                 }
-                other => {
-                    self.answers |= matches!(other, Some("result" | "error"));
-                    scanner.value()?;
-                    continue;
-                }
+                scanner.value()?;
+                continue;
             };
-            self.repeats |= slot.set(scanner.any()?);
+            let nests = matches!(part, Part::Params | Part::Meta);
+            if nests && self.value(part).is_some() {
+                self.forget_within(part);
+            }
+            let value = if nests && scanner.kind()? == Kind::Object {
+                Value {
+                    kind: Kind::Object,
+                    span: self.object(scanner, Some(part))?,
+                }
+            } else {
+                scanner.any()?
+            };
+            self.repeats |= self.slots[part as usize].set(value);
         }
-        Ok(())
+        Ok(scanner.span(&object))
     }
 
-    fn params(&mut self, scanner: &mut Scanner<'_>) -> Result<Value, Stop> {
-        if self.params.span.is_some() {
-            self.forget_params();
-        }
-        let kind = scanner.kind()?;
-        if kind != Kind::Object {
-            return scanner.any();
-        }
-        let mut object = scanner.object()?;
-        while let Some(key) = scanner.member(&mut object)? {
-            let slot = match key.decode(scanner.text()).as_deref() {
-                Some("name") => &mut self.name,
-                Some("arguments") => &mut self.arguments,
-                Some("uri") => &mut self.uri,
-                Some("_meta") => {
-                    let meta = self.fields.read(scanner)?;
-                    self.repeats |= self.meta.set(meta);
-                    continue;
-                }
-                _ => {
-                    scanner.value()?;
-                    continue;
-                }
-            };
-            self.repeats |= slot.set(scanner.any()?);
-        }
-        let span = scanner.span(&object);
-        Ok(Value { kind, span })
-    }
-
-    /// Of parameters that are there twice the last ones count, where nobody minds.
+    /// Of an object that is there twice the last one counts, where nobody minds.
     #[cold]
-    fn forget_params(&mut self) {
-        for slot in [
-            &mut self.arguments,
-            &mut self.name,
-            &mut self.uri,
-            &mut self.meta,
-        ] {
-            *slot = Slot::default();
-        }
-        self.fields = MetaFields::default();
+    fn forget_within(&mut self, part: Part) {
+        self.slots[part as usize + 1..].fill(Slot::default());
+        self.others.clear();
     }
 
     /// A member that may be there only once and is there twice. `mirrored` is the parameter that the
@@ -167,7 +207,7 @@ impl Envelope {
         text: &'a str,
         mirrored: Option<&str>,
     ) -> Option<Cow<'a, str>> {
-        if self.repeats || self.fields.repeats || !self.fields.others.is_empty() {
+        if self.repeats || !self.others.is_empty() {
             return self.find_duplicate(text, mirrored);
         }
         None
@@ -179,85 +219,36 @@ impl Envelope {
         text: &'a str,
         mirrored: Option<&str>,
     ) -> Option<Cow<'a, str>> {
-        let fields = &mut self.fields;
-        let known = [
-            (self.jsonrpc.twice, "jsonrpc"),
-            (self.id.twice, "id"),
-            (self.method.twice, "method"),
-            (self.params.twice, "params"),
-            (self.meta.twice, "params._meta"),
-            (fields.progress_token.twice, "progressToken"),
-            (
-                fields.protocol_version.twice,
-                "io.modelcontextprotocol/protocolVersion",
-            ),
-            (
-                fields.client_info.twice,
-                "io.modelcontextprotocol/clientInfo",
-            ),
-            (
-                fields.client_capabilities.twice,
-                "io.modelcontextprotocol/clientCapabilities",
-            ),
-            (fields.log_level.twice, "io.modelcontextprotocol/logLevel"),
-        ];
-        if let Some((_, name)) = known.iter().find(|(twice, _)| *twice) {
+        let twice = |(part, _): &&(Part, _)| match part {
+            Part::Name if mirrored != Some("name") => false,
+            Part::Uri if mirrored != Some("uri") => false,
+            part => self.is_repeated(*part),
+        };
+        if let Some((_, name)) = UNIQUE.iter().find(twice) {
             return Some(Cow::Borrowed(name));
-        }
-        match mirrored {
-            Some("name") if self.name.twice => return Some(Cow::Borrowed("params.name")),
-            Some("uri") if self.uri.twice => return Some(Cow::Borrowed("params.uri")),
-            _ => {}
         }
         // Sorted, since a hostile client may send very many.
         let compare = |a: &Text, b: &Text| a.code_points(text).cmp(b.code_points(text));
-        fields.others.sort_unstable_by(compare);
-        fields
-            .others
+        self.others.sort_unstable_by(compare);
+        self.others
             .windows(2)
             .find(|pair| compare(&pair[0], &pair[1]) == Ordering::Equal)
             .map(|pair| Cow::Borrowed(pair[0].inner(text)))
     }
 }
 
-impl MetaFields {
-    fn read(&mut self, scanner: &mut Scanner<'_>) -> Result<Value, Stop> {
-        let kind = scanner.kind()?;
-        if kind != Kind::Object {
-            return scanner.any();
-        }
-        let text = scanner.text();
-        let mut object = scanner.object()?;
-        while let Some(key) = scanner.member(&mut object)? {
-            let name = key.decode(text);
-            let slot = match name.as_deref() {
-                Some("progressToken") => &mut self.progress_token,
-                Some("traceparent") => &mut self.traceparent,
-                Some("tracestate") => &mut self.tracestate,
-                Some("baggage") => &mut self.baggage,
-                Some(name) => match name.strip_prefix(RESERVED) {
-                    Some("protocolVersion") => &mut self.protocol_version,
-                    Some("clientInfo") => &mut self.client_info,
-                    Some("clientCapabilities") => &mut self.client_capabilities,
-                    Some("logLevel") => &mut self.log_level,
-                    other => {
-                        self.others.extend(other.map(|_| key));
-                        scanner.value()?;
-                        continue;
-                    }
-                },
-                // Half of a surrogate pair: it may still stand behind the reserved prefix.
-                None => {
-                    let mut points = key.code_points(text);
-                    let reserved = RESERVED.chars().all(|c| points.next() == Some(c.into()));
-                    self.others.extend(reserved.then_some(key));
-                    scanner.value()?;
-                    continue;
-                }
-            };
-            self.repeats |= slot.set(scanner.any()?);
-        }
-        let span = scanner.span(&object);
-        Ok(Value { kind, span })
+impl Slot {
+    /// Whether it was filled before.
+    fn set(&mut self, Value { kind, span }: Value) -> bool {
+        self.kind = kind;
+        self.twice |= self.span.replace(span).is_some();
+        self.twice
     }
+}
+
+/// Whether a name is under the prefix that the protocol reserves, even if half of a surrogate pair
+/// stands behind it.
+fn is_reserved(key: Text, text: &str) -> bool {
+    let mut points = key.code_points(text);
+    RESERVED.chars().all(|c| points.next() == Some(c.into()))
 }

@@ -5,7 +5,7 @@ use http::Uri;
 use serde::Serialize;
 use serde_json::{Map, Value as JsonValue};
 
-use super::envelope::{MetaFields, Slot};
+use super::envelope::{Envelope, Part};
 use super::id::ProgressToken;
 use super::json::{Kind, Text};
 use super::level::LogLevel;
@@ -37,9 +37,10 @@ const BAGGAGE: usize = 6;
 
 impl RequestMeta {
     /// What is there and well-formed; the rest is left out, so whoever minds looks first.
-    pub(crate) fn new(fields: &MetaFields, text: &str, uri: &Uri) -> Self {
-        let object = |slot: &Slot| {
-            slot.value()
+    pub(crate) fn new(envelope: &Envelope, text: &str, uri: &Uri) -> Self {
+        let object = |part: Part| {
+            envelope
+                .value(part)
                 .filter(|value| value.kind == Kind::Object)
                 .map_or("", |value| value.span.of(text))
         };
@@ -57,23 +58,21 @@ impl RequestMeta {
             texts.push(query);
         }
         texts.end();
-        texts.push_string(fields.protocol_version.text(), text, has_no_nul);
-        texts.push(object(&fields.client_info));
+        texts.push_string(envelope.text(Part::ProtocolVersion), text, has_no_nul);
+        texts.push(object(Part::ClientInfo));
         texts.end();
-        texts.push(object(&fields.client_capabilities));
+        texts.push(object(Part::ClientCapabilities));
         texts.end();
-        if fields.traceparent.text().is_some() || fields.baggage.text().is_some() {
-            texts.push_trace(fields, text);
+        if envelope.text(Part::Traceparent).is_some() || envelope.text(Part::Baggage).is_some() {
+            texts.push_trace(envelope, text);
         }
         Self {
             texts: texts.finish(),
-            progress_token: fields
-                .progress_token
-                .value()
+            progress_token: envelope
+                .value(Part::ProgressToken)
                 .and_then(|value| ProgressToken::from_json(value, text)),
-            log_level: fields
-                .log_level
-                .text()
+            log_level: envelope
+                .text(Part::LogLevel)
                 .and_then(|level| level.decode(text)?.parse().ok()),
         }
     }
@@ -248,12 +247,12 @@ impl Gather {
     }
 
     #[inline(never)]
-    fn push_trace(&mut self, fields: &MetaFields, text: &str) {
+    fn push_trace(&mut self, envelope: &Envelope, text: &str) {
         // Without a trace the state of one means nothing.
-        let traced = self.push_string(fields.traceparent.text(), text, is_traceparent);
-        let tracestate = fields.tracestate.text().filter(|_| traced);
+        let traced = self.push_string(envelope.text(Part::Traceparent), text, is_traceparent);
+        let tracestate = envelope.text(Part::Tracestate).filter(|_| traced);
         self.push_string(tracestate, text, is_header_text);
-        self.push_string(fields.baggage.text(), text, is_header_text);
+        self.push_string(envelope.text(Part::Baggage), text, is_header_text);
     }
 
     /// Appends a string, unescaped, if it is there and fits, and ends it.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use http::StatusCode;
 
 use super::super::codes;
-use super::super::envelope::{Envelope, Slot};
+use super::super::envelope::{Envelope, Part};
 use super::super::id::ProgressToken;
 use super::super::json::{Kind, Text};
 use super::super::level::LogLevel;
@@ -14,7 +14,7 @@ use super::Check;
 
 impl Check<'_> {
     pub(super) fn check_meta(&self, envelope: &Envelope) -> Result<(), Rejection> {
-        match envelope.meta.value().map(|meta| meta.kind) {
+        match envelope.kind(Part::Meta) {
             Some(Kind::Object) => {}
             Some(kind) => {
                 return Err(invalid_params(format!(
@@ -29,27 +29,26 @@ impl Check<'_> {
                 ));
             }
         }
-        let fields = &envelope.fields;
         require(
             "io.modelcontextprotocol/protocolVersion",
-            fields.protocol_version,
+            envelope.kind(Part::ProtocolVersion),
             Kind::String,
             true,
         )?;
         require(
             "io.modelcontextprotocol/clientCapabilities",
-            fields.client_capabilities,
+            envelope.kind(Part::ClientCapabilities),
             Kind::Object,
             true,
         )?;
         require(
             "io.modelcontextprotocol/clientInfo",
-            fields.client_info,
+            envelope.kind(Part::ClientInfo),
             Kind::Object,
             false,
         )?;
-        if fields.log_level.value().is_some() {
-            let level = fields.log_level.text();
+        if envelope.kind(Part::LogLevel).is_some() {
+            let level = envelope.text(Part::LogLevel);
             let known = |level: &Text| {
                 LogLevel::ALL
                     .iter()
@@ -62,7 +61,7 @@ impl Check<'_> {
                 ));
             }
         }
-        match fields.progress_token.value() {
+        match envelope.value(Part::ProgressToken) {
             Some(token) if !ProgressToken::fits(token, self.text) => Err(invalid_params(
                 "`params._meta.progressToken` must be a string or an integer without fraction and \
                      exponent",
@@ -72,13 +71,13 @@ impl Check<'_> {
     }
 }
 
-fn require(name: &str, slot: Slot, kind: Kind, required: bool) -> Result<(), Rejection> {
+fn require(name: &str, found: Option<Kind>, kind: Kind, required: bool) -> Result<(), Rejection> {
     let expected = kind.with_article();
-    match slot.value() {
-        Some(value) if value.kind == kind => Ok(()),
-        Some(value) => Err(invalid_params(format!(
+    match found {
+        Some(found) if found == kind => Ok(()),
+        Some(found) => Err(invalid_params(format!(
             "`params._meta[\"{name}\"]` is {}, but must be {expected}",
-            value.kind.with_article()
+            found.with_article()
         ))),
         None if required => Err(invalid_params(format!(
             "`params._meta[\"{name}\"]` is missing: it must be {expected}"

@@ -3,7 +3,7 @@
 use http::{HeaderName, StatusCode};
 
 use super::super::codes;
-use super::super::envelope::MetaFields;
+use super::super::envelope::{Envelope, Part};
 use super::super::headers::{
     HeaderFault, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, decode, single,
 };
@@ -19,7 +19,7 @@ impl Check<'_> {
 
     pub(super) fn check_version(
         &self,
-        fields: &MetaFields,
+        envelope: &Envelope,
         required: bool,
     ) -> Result<(), Rejection> {
         let shown = "MCP-Protocol-Version";
@@ -32,7 +32,7 @@ impl Check<'_> {
                 Ok(())
             };
         };
-        if let Some(version) = fields.protocol_version.text()
+        if let Some(version) = envelope.text(Part::ProtocolVersion)
             && !version.is(self.text, header)
         {
             return Err(header_mismatch(format!(

@@ -158,15 +158,22 @@ fn the_last_of_what_is_read_twice_counts() {
         let message = Message::parse(body).unwrap();
         assert_eq!(message.arguments::<Value>().unwrap(), want, "{params}");
     }
-    let first = r#"{"name":"a","_meta":{"progressToken":1}}"#;
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{first},"params":{{}}}}"#
-    );
-    let message = Message::parse(body).unwrap();
-    assert_eq!(
-        (message.name(), message.meta().progress_token()),
-        (None, None)
-    );
+    let token = r#""_meta":{"progressToken":1}"#;
+    for (params, name) in [
+        (
+            format!(r#""params":{{"name":"a",{token}}},"params":{{}}"#),
+            None,
+        ),
+        (
+            format!(r#""params":{{"name":"a",{token},"_meta":{{}}}}"#),
+            Some("a"),
+        ),
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call",{params}}}"#);
+        let message = Message::parse(body).unwrap();
+        assert_eq!(message.name().as_deref(), name, "{params}");
+        assert_eq!(message.meta().progress_token(), None, "{params}");
+    }
 }
 
 #[test]
