@@ -187,7 +187,10 @@ impl Shared {
         let poller = inner.wake_poller();
         let guard = inner.guard.take();
         drop(inner);
-        waiters.into_iter().chain(poller).for_each(Waker::wake);
+        waiters.into_iter().for_each(Waker::wake);
+        if let Some(poller) = poller {
+            poller.wake();
+        }
         drop((spent, guard));
         Ok(())
     }

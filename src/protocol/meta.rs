@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::Uri;
+use http::uri::PathAndQuery;
 use serde::Serialize;
 use serde_json::{Map, Value as JsonValue};
 
@@ -22,7 +23,7 @@ use super::scratch::Scratch;
 pub struct RequestMeta {
     /// Every text that is kept, in the order of the constants, with a NUL after each: none of them
     /// has one within. Those at the end that are not there are left out; `None` when none is.
-    texts: Option<Arc<str>>,
+    texts: Option<Arc<[u8]>>,
     progress_token: Option<ProgressToken>,
     log_level: Option<LogLevel>,
 }
@@ -52,11 +53,7 @@ impl RequestMeta {
         if let Some(authority) = uri.authority() {
             texts.push(authority.as_str());
         }
-        texts.push(uri.path());
-        if let Some(query) = uri.query() {
-            texts.push("?");
-            texts.push(query);
-        }
+        texts.push(uri.path_and_query().map_or("", PathAndQuery::as_str));
         texts.end();
         texts.push_string(envelope.text(Part::ProtocolVersion), text, has_no_nul);
         texts.push(object(Part::ClientInfo));
@@ -78,7 +75,9 @@ impl RequestMeta {
     }
 
     fn text(&self, which: usize) -> Option<&str> {
-        let text = self.texts.as_deref()?.split('\0').nth(which)?;
+        let text = self.texts.as_deref()?.split(|byte| *byte == 0).nth(which)?;
+        // Only whole strings are ever put in.
+        let text = std::str::from_utf8(text).unwrap_or_default();
         (!text.is_empty()).then_some(text)
     }
 
@@ -275,11 +274,9 @@ impl Gather {
         self.0.0.push(0);
     }
 
-    fn finish(self) -> Option<Arc<str>> {
-        // Only whole strings are ever put in.
-        let texts = std::str::from_utf8(&self.0.0).unwrap_or_default();
-        let texts = texts.trim_end_matches('\0');
-        (!texts.is_empty()).then(|| texts.into())
+    fn finish(mut self) -> Option<Arc<[u8]>> {
+        while self.0.0.pop_if(|last| *last == 0).is_some() {}
+        (!self.0.0.is_empty()).then(|| self.0.0.as_slice().into())
     }
 }
 
