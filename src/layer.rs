@@ -8,6 +8,7 @@ use tower_layer::Layer;
 use crate::channel::Options;
 use crate::config::Config;
 use crate::protocol::host::AllowedHosts;
+use crate::protocol::json::MAX_LENGTH;
 use crate::protocol::origin::AllowedOrigins;
 use crate::protocol::server_info::ServerInfo;
 use crate::service::McpChannelService;
@@ -97,9 +98,9 @@ impl McpChannelLayer {
     /// its end.
     ///
     /// It also bounds the body of a response that becomes the last event of a stream. Zero refuses
-    /// every request. Default: 4 MiB.
+    /// every request, and more than 2 GiB counts as that. Default: 4 MiB.
     pub fn body_limit(self, bytes: u64) -> Self {
-        self.with(|config| config.body_limit = bytes)
+        self.with(|config| config.body_limit = bytes.min(MAX_LENGTH as u64))
     }
 
     /// How many bytes may wait unsent in each stream, before sends wait for the client.

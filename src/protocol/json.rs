@@ -55,9 +55,8 @@ pub(crate) fn scan<'a, T>(
     text: &'a str,
     read: impl FnOnce(&mut Scanner<'a>) -> Result<T, Stop>,
 ) -> Result<T, JsonError> {
-    if text.len() > MAX_LENGTH {
-        return Err(JsonError::TOO_LONG);
-    }
+    // The whole of it is to be in reach.
+    Span::new(0, text.len())?;
     let mut scanner = Scanner::new(text);
     read(&mut scanner).map_err(|stop| scanner.error(stop))
 }

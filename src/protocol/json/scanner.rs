@@ -369,7 +369,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::protocol::json::scan;
+    use crate::protocol::json::{MAX_LENGTH, scan};
 
     fn whole(text: &str) -> Result<Span, JsonError> {
         scan(text, |scanner| {
@@ -381,6 +381,17 @@ mod tests {
 
     fn string(text: &str) -> Text {
         scan(text, Scanner::string).unwrap()
+    }
+
+    #[test]
+    fn a_text_is_read_up_to_the_limit() {
+        let last = Span::new(MAX_LENGTH - 1, MAX_LENGTH).unwrap();
+        assert_eq!(last.range(), MAX_LENGTH - 1..MAX_LENGTH);
+        let error = Span::new(0, MAX_LENGTH + 1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "more than 2 GiB of text at byte 2147483647"
+        );
     }
 
     #[test]
