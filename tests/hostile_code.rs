@@ -75,8 +75,8 @@ impl Body for Liar {
 #[tokio::test]
 async fn a_body_that_lies_about_its_size_is_too_large() {
     let call = Call::tool("x");
-    // Without a limit it is read, and is no JSON.
-    for (limit, status) in [(1024, 413), (u64::MAX - 1, 413), (u64::MAX, 400)] {
+    // There is always a limit.
+    for limit in [1024, u64::MAX] {
         let service = served_by(untimed().body_limit(limit), |_, _| async {
             Reply::result(json!({}))
         });
@@ -86,7 +86,7 @@ async fn a_body_that_lies_about_its_size_is_too_large() {
             lower: u64::MAX,
         };
         let response = service.oneshot(call.with_body(body)).await.unwrap();
-        assert_eq!(response.status(), status, "{limit}");
+        assert_eq!(response.status(), 413, "{limit}");
     }
 }
 
