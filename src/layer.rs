@@ -98,7 +98,7 @@ impl McpChannelLayer {
     /// its end.
     ///
     /// It also bounds the body of a response that becomes the last event of a stream. Zero refuses
-    /// every request, and more than 2 GiB counts as that. Default: 4 MiB.
+    /// every request, and more than 2 GiB less one byte counts as that. Default: 4 MiB.
     pub fn body_limit(self, bytes: u64) -> Self {
         self.with(|config| config.body_limit = bytes.min(MAX_LENGTH as u64))
     }

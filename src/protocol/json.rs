@@ -21,8 +21,10 @@ pub(crate) use search::special;
 /// level deeper than the message, so whatever passes here can be deserialized there.
 pub(crate) const MAX_DEPTH: u32 = 128;
 
-/// The longest text that is read, in bytes.
-pub(crate) const MAX_LENGTH: usize = i32::MAX as usize;
+/// The longest text that is read, in bytes: the positions in it have [`POSITION_BITS`].
+pub(crate) const MAX_LENGTH: usize = (1 << POSITION_BITS) - 1;
+
+const POSITION_BITS: u32 = 31;
 
 /// What is wrong with a text that is not JSON, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub(crate) struct JsonError {
 impl JsonError {
     const TOO_LONG: Self = Self {
         at: MAX_LENGTH,
-        what: "more than 2 GiB of text",
+        what: "2 GiB of text or more",
     };
 }
 
@@ -90,14 +92,15 @@ impl Kind {
 /// Where a value lies in the text, in bytes, and whether it is a string with escapes.
 ///
 /// In one word, so that what reads a value returns in registers: the start in the lower half, the end
-/// in the upper one, of 31 bits each.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// in the upper one, and above each of them one of the flags below.
+#[derive(Clone, Copy)]
 pub(crate) struct Span(NonZeroU64);
 
 impl Span {
-    /// Always there, so that an absent span takes no more.
-    const THERE: NonZeroU64 = NonZeroU64::new(1 << 31).unwrap();
-    const ESCAPED: u64 = 1 << 63;
+    const POSITION: u64 = MAX_LENGTH as u64;
+    /// Always set, so that an absent span takes no more.
+    const THERE: NonZeroU64 = NonZeroU64::new(1 << POSITION_BITS).unwrap();
+    const ESCAPED: u64 = 1 << (32 + POSITION_BITS);
 
     /// An error when the text is too long to be read.
     pub(crate) fn new(start: usize, end: usize) -> Result<Self, JsonError> {
@@ -121,18 +124,25 @@ impl Span {
 
     #[inline]
     fn start(self) -> u64 {
-        self.0.get() & MAX_LENGTH as u64
+        self.0.get() & Self::POSITION
+    }
+
+    #[inline]
+    fn end(self) -> u64 {
+        self.0.get() >> 32 & Self::POSITION
     }
 
     #[inline]
     pub(crate) fn range(self) -> Range<usize> {
-        self.start() as usize..(self.0.get() >> 32) as usize & MAX_LENGTH
+        self.start() as usize..self.end() as usize
     }
 
     /// Where it lies in the text that `outer` lies in, when it was found within `outer`.
     #[inline]
     pub(crate) fn within(self, outer: Span) -> Self {
         let start = outer.start();
+        // The sums are in reach, so they leave the flags alone. The one that is set again only tells
+        // the type so.
         Self(Self::THERE | (self.0.get() + (start | start << 32)))
     }
 
@@ -156,7 +166,7 @@ impl fmt::Debug for Span {
 }
 
 /// Where a string lies, its quotes included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Text(pub(crate) Span);
 
 impl Text {

@@ -71,7 +71,8 @@ impl Message {
 
     /// Reads a message by itself, for tests of handlers: the layer reads those of requests.
     ///
-    /// What is malformed in its `_meta`, an unknown log level for instance, is left out.
+    /// What is malformed in its `_meta`, an unknown log level for instance, is left out, and of
+    /// members that are repeated the last one counts.
     ///
     /// # Errors
     ///

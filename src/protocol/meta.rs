@@ -2,7 +2,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::Uri;
-use http::uri::PathAndQuery;
 use serde::Serialize;
 use serde_json::{Map, Value as JsonValue};
 
@@ -53,7 +52,11 @@ impl RequestMeta {
         if let Some(authority) = uri.authority() {
             texts.push(authority.as_str());
         }
-        texts.push(uri.path_and_query().map_or("", PathAndQuery::as_str));
+        texts.push(uri.path());
+        if let Some(query) = uri.query() {
+            texts.push("?");
+            texts.push(query);
+        }
         texts.end();
         texts.push_string(envelope.text(Part::ProtocolVersion), text, has_no_nul);
         texts.push(object(Part::ClientInfo));

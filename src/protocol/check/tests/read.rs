@@ -177,6 +177,22 @@ fn the_last_of_what_is_read_twice_counts() {
 }
 
 #[test]
+fn the_endpoint_is_the_uri_that_the_request_was_sent_to() {
+    for (uri, endpoint) in [
+        ("/mcp?x=1", "/mcp?x=1"),
+        ("/", "/"),
+        ("*", "*"),
+        ("localhost:80", "localhost:80"),
+        ("http://localhost:80", "http://localhost:80/"),
+        ("http://localhost?x=1", "http://localhost/?x=1"),
+        ("https://u@localhost/a?b?c", "https://u@localhost/a?b?c"),
+    ] {
+        let meta = RequestMeta::new(&Envelope::default(), "", &uri.parse().unwrap());
+        assert_eq!(meta.endpoint(), endpoint, "{uri}");
+    }
+}
+
+#[test]
 fn a_nul_in_the_metadata_moves_nothing_else() {
     let version = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
     let body = changed(&[(version, json!("2026\u{0}07"))]);
