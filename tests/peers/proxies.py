@@ -108,7 +108,34 @@ def _proxy(template, servers, command):
         file.write_text(template.format(folder=folder, servers=servers, port=port, idle=IDLE))
         environment = {**os.environ, "HOME": folder, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
         with Process(command(file, folder), env=environment) as process:
-            yield process.serving(port) and port
+            try:
+                yield process.serving(port) and port
+            except Exception as error:
+                if OWN_CLOSE in process.tail():
+                    raise ClosedByProxy(str(error)) from error
+                raise
+
+
+class ClosedByProxy(Exception):
+    """A check failed because the proxy closed its own connection to the server."""
+
+
+# What Caddy 2.6 says then. It is a race within it: Go's server cannot read a request's body once it writes the
+# response, so a reply that begins before the end of the body was noticed is cut off (golang/go#40747).
+OWN_CLOSE = "use of closed network connection"
+
+
+def again(body):
+    """Runs `body`, and anew, at most twice, when the proxy closed its own connection. The detail says so."""
+    for closed in range(3):
+        try:
+            detail = body()
+        except ClosedByProxy:
+            if closed == 2:
+                raise
+            continue
+        note = f"the proxy closed its own connection before, {closed} of {closed + 1} times" if closed else None
+        return ", ".join(part for part in (detail, note) if part)
 
 
 PROXIES = {"nginx": nginx, "haproxy": haproxy, "caddy": caddy}
@@ -128,7 +155,7 @@ def run(report, binary, name, program):
                 need(kind.startswith("text/event-stream"), f"content type {kind}")
                 seen = [(at, message) for at, message in exchange.frames() if message is not None]
             messages = [message for _, message in seen]
-            need(len(seen) == 9, f"{len(seen)} messages instead of 4 times progress and log, and the result")
+            need(len(seen) == 9, f"instead of 4 times progress and log, and the result: {seen}")
             need(messages[-1]["result"]["content"][0]["text"] == "slow done", f"the last message is {messages[-1]}")
             progress = [(at, m["params"]["progress"]) for at, m in seen if m.get("method") == "notifications/progress"]
             need([value for _, value in progress] == [1, 2, 3, 4], f"progress was {progress}")
@@ -255,15 +282,18 @@ def run(report, binary, name, program):
             answers = rounds(port)
             need(answers[-1].get("error", {}).get("code") == -32602, f"another instance's state: {answers[-1]}")
 
+    def check(what, body):
+        report.run(name, what, lambda: again(body))
+
     with Server(binary, "--keep-alive-ms", "500", "--stream-after-ms", "500") as server:
-        report.run(name, "frames arrive as they are sent", frames_live)
-        report.run(name, f"a stream that is silent for 5 s outlives an idle limit of {IDLE} s", lambda: outlives(True))
-        report.run(name, f"a reply that takes 5 s outlives an idle limit of {IDLE} s", lambda: outlives(False))
-        report.run(name, "without keep-alives the idle limit cuts the same call off", limit_is_real)
-        report.run(name, "a client that hangs up cancels a streaming handler", lambda: hang_up(True))
-        report.run(name, "a client that hangs up cancels a silent handler", lambda: hang_up(False))
+        check("frames arrive as they are sent", frames_live)
+        check(f"a stream that is silent for 5 s outlives an idle limit of {IDLE} s", lambda: outlives(True))
+        check(f"a reply that takes 5 s outlives an idle limit of {IDLE} s", lambda: outlives(False))
+        check("without keep-alives the idle limit cuts the same call off", limit_is_real)
+        check("a client that hangs up cancels a streaming handler", lambda: hang_up(True))
+        check("a client that hangs up cancels a silent handler", lambda: hang_up(False))
         if name == "haproxy":
-            report.run(name, "with `option abortonclose` a hang-up is passed on at once", hang_up_at_once)
-        report.run(name, "a subscription outlives the limit, hears a change and ends gracefully", subscription)
-        report.run(name, "two instances in turn serve one client", round_robin)
-        report.run(name, "the state of a call in rounds travels between instances that share a key", state_travels)
+            check("with `option abortonclose` a hang-up is passed on at once", hang_up_at_once)
+        check("a subscription outlives the limit, hears a change and ends gracefully", subscription)
+        check("two instances in turn serve one client", round_robin)
+        check("the state of a call in rounds travels between instances that share a key", state_travels)
