@@ -188,9 +188,7 @@ impl Shared {
         let guard = inner.guard.take();
         drop(inner);
         waiters.into_iter().for_each(Waker::wake);
-        if let Some(poller) = poller {
-            poller.wake();
-        }
+        poller.into_iter().for_each(Waker::wake);
         drop((spent, guard));
         Ok(())
     }

@@ -131,13 +131,6 @@ pub(crate) fn read(body: Bytes) -> Result<Message, RpcError> {
 const OLD_CLIENT: &str = ". This endpoint serves protocol version 2026-07-28 only, which has no \
                           `initialize` handshake: use a client that speaks it";
 
-fn name_of(envelope: &Envelope, mirrors: Option<&str>) -> Option<Text> {
-    match mirrors? {
-        "uri" => envelope.text(Part::Uri),
-        _ => envelope.text(Part::Name),
-    }
-}
-
 fn parts_of(envelope: &Envelope, named: Text, method: Cow<'_, str>, name: Option<Text>) -> Parts {
     Parts {
         method: match method {
@@ -204,12 +197,12 @@ impl Check<'_> {
         let (Some(named), Some(method)) = (named, method) else {
             return Err(invalid_request("`method` is not Unicode"));
         };
-        let name = name_of(envelope, mirrors);
+        let name = mirrors.and_then(|part| envelope.text(part));
         if has_id {
             self.check_version(envelope, true)?;
             self.check_method(&method, true)?;
-            if let Some(field) = mirrors {
-                self.check_name(field, name)?;
+            if let Some(part) = mirrors {
+                self.check_name(part, name)?;
             }
             self.check_meta(envelope)?;
             if self.accepts == Accepts::JsonOnly && method == LISTEN {
@@ -232,7 +225,7 @@ impl Check<'_> {
     fn parts(&self, envelope: &Envelope) -> Option<Parts> {
         let named = envelope.text(Part::Method)?;
         let method = named.decode(self.text)?;
-        let name = name_of(envelope, mirrored(&method));
+        let name = mirrored(&method).and_then(|part| envelope.text(part));
         Some(parts_of(envelope, named, method, name))
     }
 

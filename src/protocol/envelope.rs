@@ -35,28 +35,46 @@ pub(crate) enum Part {
 
 const PARTS: usize = Part::Baggage as usize + 1;
 
-/// What may be there only once, and how an error calls it.
-const UNIQUE: [(Part, &str); 12] = [
-    (Part::JsonRpc, "jsonrpc"),
-    (Part::Id, "id"),
-    (Part::Method, "method"),
-    (Part::Params, "params"),
-    (Part::Meta, "params._meta"),
-    (Part::ProgressToken, "progressToken"),
-    (
-        Part::ProtocolVersion,
-        "io.modelcontextprotocol/protocolVersion",
-    ),
-    (Part::ClientInfo, "io.modelcontextprotocol/clientInfo"),
-    (
-        Part::ClientCapabilities,
-        "io.modelcontextprotocol/clientCapabilities",
-    ),
-    (Part::LogLevel, "io.modelcontextprotocol/logLevel"),
-    // Where a header mirrors it.
-    (Part::Name, "params.name"),
-    (Part::Uri, "params.uri"),
+/// What may be there only once; the last two where a header mirrors them.
+const UNIQUE: [Part; 12] = [
+    Part::JsonRpc,
+    Part::Id,
+    Part::Method,
+    Part::Params,
+    Part::Meta,
+    Part::ProgressToken,
+    Part::ProtocolVersion,
+    Part::ClientInfo,
+    Part::ClientCapabilities,
+    Part::LogLevel,
+    Part::Name,
+    Part::Uri,
 ];
+
+impl Part {
+    /// How an error calls it: by its path, and what lies in `_meta` by its name there.
+    pub(crate) fn shown(self) -> &'static str {
+        match self {
+            Part::JsonRpc => "jsonrpc",
+            Part::Id => "id",
+            Part::Method => "method",
+            Part::Answer => "result",
+            Part::Params => "params",
+            Part::Arguments => "params.arguments",
+            Part::Name => "params.name",
+            Part::Uri => "params.uri",
+            Part::Meta => "params._meta",
+            Part::ProgressToken => "progressToken",
+            Part::ProtocolVersion => "io.modelcontextprotocol/protocolVersion",
+            Part::ClientInfo => "io.modelcontextprotocol/clientInfo",
+            Part::ClientCapabilities => "io.modelcontextprotocol/clientCapabilities",
+            Part::LogLevel => "io.modelcontextprotocol/logLevel",
+            Part::Traceparent => "traceparent",
+            Part::Tracestate => "tracestate",
+            Part::Baggage => "baggage",
+        }
+    }
+}
 
 /// The part that a member of this name is, in the part `outer` or, without one, in the message.
 fn part_of(outer: Option<Part>, name: &str) -> Option<Part> {
@@ -111,8 +129,6 @@ pub(crate) struct Envelope {
     /// What the whole text is; nothing is found unless it is an object.
     pub(crate) kind: Kind,
     slots: [Slot; PARTS],
-    /// Whether any slot was filled twice.
-    repeats: bool,
     /// Names under the reserved prefix that are not known here.
     others: Vec<Text>,
 }
@@ -187,7 +203,7 @@ impl Envelope {
             } else {
                 scanner.any()?
             };
-            self.repeats |= self.slots[part as usize].set(value);
+            self.slots[part as usize].set(value);
         }
         Ok(scanner.span(&object))
     }
@@ -201,31 +217,17 @@ impl Envelope {
 
     /// A member that may be there only once and is there twice. `mirrored` is the parameter that the
     /// method has mirrored in a header.
-    #[inline]
     pub(crate) fn duplicate<'a>(
         &mut self,
         text: &'a str,
-        mirrored: Option<&str>,
+        mirrored: Option<Part>,
     ) -> Option<Cow<'a, str>> {
-        if self.repeats || !self.others.is_empty() {
-            return self.find_duplicate(text, mirrored);
-        }
-        None
-    }
-
-    #[cold]
-    fn find_duplicate<'a>(
-        &mut self,
-        text: &'a str,
-        mirrored: Option<&str>,
-    ) -> Option<Cow<'a, str>> {
-        let twice = |(part, _): &&(Part, _)| match part {
-            Part::Name if mirrored != Some("name") => false,
-            Part::Uri if mirrored != Some("uri") => false,
+        let twice = |part: &Part| match part {
+            Part::Name | Part::Uri if mirrored != Some(*part) => false,
             part => self.is_repeated(*part),
         };
-        if let Some((_, name)) = UNIQUE.iter().find(twice) {
-            return Some(Cow::Borrowed(name));
+        if let Some(part) = UNIQUE.into_iter().find(twice) {
+            return Some(Cow::Borrowed(part.shown()));
         }
         // Sorted, since a hostile client may send very many.
         let compare = |a: &Text, b: &Text| a.code_points(text).cmp(b.code_points(text));
@@ -238,11 +240,9 @@ impl Envelope {
 }
 
 impl Slot {
-    /// Whether it was filled before.
-    fn set(&mut self, Value { kind, span }: Value) -> bool {
+    fn set(&mut self, Value { kind, span }: Value) {
         self.kind = kind;
         self.twice |= self.span.replace(span).is_some();
-        self.twice
     }
 }
 

@@ -6,6 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::envelope::Part;
+
 pub(crate) static MCP_PROTOCOL_VERSION: HeaderName =
     HeaderName::from_static("mcp-protocol-version");
 pub(crate) static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -81,10 +83,10 @@ pub(crate) fn decode(value: &str) -> Result<Cow<'_, str>, HeaderFault> {
 }
 
 /// The parameter that `Mcp-Name` mirrors in requests of this method.
-pub(crate) fn mirrored(method: &str) -> Option<&'static str> {
+pub(crate) fn mirrored(method: &str) -> Option<Part> {
     match method {
-        "tools/call" | "prompts/get" => Some("name"),
-        "resources/read" => Some("uri"),
+        "tools/call" | "prompts/get" => Some(Part::Name),
+        "resources/read" => Some(Part::Uri),
         _ => None,
     }
 }

@@ -24,10 +24,10 @@ pub(crate) fn find<const N: usize>(
     scan(object, |scanner| {
         let mut members = scanner.object()?;
         while let Some(key) = scanner.member(&mut members)? {
-            let Value { kind, span: inner } = scanner.any()?;
+            let value = scanner.any()?;
             if let Some(n) = keys.iter().position(|k| key.is(object, k)) {
-                let span = inner.within(span);
-                found[n] = Some(Value { kind, span });
+                let span = value.span.within(span);
+                found[n] = Some(Value { span, ..value });
             }
         }
         Ok(())

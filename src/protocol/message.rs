@@ -81,6 +81,14 @@ impl Message {
         super::check::read(json.into())
     }
 
+    /// The method, for what is only compared.
+    fn method_bytes(&self) -> &[u8] {
+        match &self.parts.method {
+            Method::Plain(span) => span.bytes_of(&self.body),
+            Method::Decoded(method) => method.as_bytes(),
+        }
+    }
+
     fn text(&self, span: Span) -> &str {
         std::str::from_utf8(span.bytes_of(&self.body)).unwrap_or_default()
     }
@@ -92,10 +100,7 @@ impl Message {
 
     /// The method, `tools/call` for instance.
     pub fn method(&self) -> &str {
-        match &self.parts.method {
-            Method::Plain(span) => self.text(*span),
-            Method::Decoded(method) => method,
-        }
+        std::str::from_utf8(self.method_bytes()).unwrap_or_default()
     }
 
     /// Whether this is a notification, which gets no reply.
@@ -105,11 +110,7 @@ impl Message {
 
     /// Whether this is a request for a stream of change notifications.
     pub(crate) fn is_subscription(&self) -> bool {
-        !self.is_notification()
-            && match &self.parts.method {
-                Method::Plain(span) => span.bytes_of(&self.body) == LISTEN.as_bytes(),
-                Method::Decoded(method) => **method == *LISTEN,
-            }
+        !self.is_notification() && self.method_bytes() == LISTEN.as_bytes()
     }
 
     /// What the request is about, as the `Mcp-Name` header says too: `params.name` of `tools/call` and

@@ -80,15 +80,9 @@ fn find(scanner: &mut Scanner<'_>, at: usize, path: &mut String) -> Result<Span,
         Kind::Object => {
             let mut object = scanner.object()?;
             while let Some(name) = scanner.member(&mut object)? {
-                let length = path.len();
-                if !path.is_empty() {
-                    path.push('.');
-                }
-                path.push_str(name.decode(text).as_deref().unwrap_or(name.inner(text)));
-                let found = find(scanner, at, path)?;
-                if !found.range().contains(&at) {
-                    path.truncate(length);
-                }
+                let dot = if path.is_empty() { "" } else { "." };
+                let name = name.decode(text).unwrap_or(name.inner(text).into());
+                step(scanner, at, path, &format!("{dot}{name}"))?;
             }
             Ok(scanner.span(&object))
         }
@@ -96,18 +90,24 @@ fn find(scanner: &mut Scanner<'_>, at: usize, path: &mut String) -> Result<Span,
             let mut array = scanner.array()?;
             let mut index = 0;
             while scanner.element(&mut array)? {
-                let length = path.len();
-                path.push_str(&format!("[{index}]"));
+                step(scanner, at, path, &format!("[{index}]"))?;
                 index += 1;
-                let found = find(scanner, at, path)?;
-                if !found.range().contains(&at) {
-                    path.truncate(length);
-                }
             }
             Ok(scanner.span(&array))
         }
         _ => scanner.value(),
     }
+}
+
+/// Extends `path` by `part` and what [`find`] finds in the value that comes next, if the byte is there.
+fn step(scanner: &mut Scanner<'_>, at: usize, path: &mut String, part: &str) -> Result<(), Stop> {
+    let length = path.len();
+    path.push_str(part);
+    let found = find(scanner, at, path)?;
+    if !found.range().contains(&at) {
+        path.truncate(length);
+    }
+    Ok(())
 }
 
 impl fmt::Display for RawJson<'_> {

@@ -29,24 +29,9 @@ impl Check<'_> {
                 ));
             }
         }
-        require(
-            "io.modelcontextprotocol/protocolVersion",
-            envelope.kind(Part::ProtocolVersion),
-            Kind::String,
-            true,
-        )?;
-        require(
-            "io.modelcontextprotocol/clientCapabilities",
-            envelope.kind(Part::ClientCapabilities),
-            Kind::Object,
-            true,
-        )?;
-        require(
-            "io.modelcontextprotocol/clientInfo",
-            envelope.kind(Part::ClientInfo),
-            Kind::Object,
-            false,
-        )?;
+        require(envelope, Part::ProtocolVersion, Kind::String, true)?;
+        require(envelope, Part::ClientCapabilities, Kind::Object, true)?;
+        require(envelope, Part::ClientInfo, Kind::Object, false)?;
         if envelope.kind(Part::LogLevel).is_some() {
             let level = envelope.text(Part::LogLevel);
             let known = |level: &Text| {
@@ -71,9 +56,9 @@ impl Check<'_> {
     }
 }
 
-fn require(name: &str, found: Option<Kind>, kind: Kind, required: bool) -> Result<(), Rejection> {
-    let expected = kind.with_article();
-    match found {
+fn require(envelope: &Envelope, part: Part, kind: Kind, required: bool) -> Result<(), Rejection> {
+    let (name, expected) = (part.shown(), kind.with_article());
+    match envelope.kind(part) {
         Some(found) if found == kind => Ok(()),
         Some(found) => Err(invalid_params(format!(
             "`params._meta[\"{name}\"]` is {}, but must be {expected}",

@@ -82,22 +82,23 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn check_name(&self, field: &str, name: Option<Text>) -> Result<(), Rejection> {
+    pub(super) fn check_name(&self, part: Part, name: Option<Text>) -> Result<(), Rejection> {
+        let shown = part.shown();
         let Some(header) = self.header(&MCP_NAME, "Mcp-Name")? else {
             return Err(header_mismatch(format!(
-                "the `Mcp-Name` header is missing: send the value of `params.{field}` in it"
+                "the `Mcp-Name` header is missing: send the value of `{shown}` in it"
             )));
         };
         let header = decode(header).map_err(|fault| faulty("Mcp-Name", fault))?;
         match name {
             Some(name) if name.is(self.text, &header) => Ok(()),
             Some(name) => Err(header_mismatch(format!(
-                "the `Mcp-Name` header {} differs from `params.{field}` {}: send the same in both",
+                "the `Mcp-Name` header {} differs from `{shown}` {}: send the same in both",
                 quote(&header),
                 self.shown(name)
             ))),
             None => Err(header_mismatch(format!(
-                "the `Mcp-Name` header is {}, but `params.{field}` is no string: send the same in both",
+                "the `Mcp-Name` header is {}, but `{shown}` is no string: send the same in both",
                 quote(&header)
             ))),
         }

@@ -143,47 +143,27 @@ impl<'a> Scanner<'a> {
 
     /// Enters the object that comes next, to be read with [`member`](Self::member).
     pub(crate) fn object(&mut self) -> Result<Collection, Stop> {
-        if self.next() != Some(b'{') {
-            return Err(self.stop("expected an object"));
-        }
-        self.collection()
+        self.collection(b'{', "expected an object")
     }
 
     /// The name of the next member, whose value is to be consumed before the next call. None when
     /// the object has ended.
     pub(crate) fn member(&mut self, object: &mut Collection) -> Result<Option<Text>, Stop> {
-        match self.next() {
-            Some(b'}') => {
-                self.leave();
-                return Ok(None);
-            }
-            _ if std::mem::take(&mut object.fresh) => {}
-            Some(b',') => self.at += 1,
-            _ => return Err(self.stop("expected `,` or `}`")),
+        if self.another(object, b'}', "expected `,` or `}`")? {
+            self.name().map(Some)
+        } else {
+            Ok(None)
         }
-        self.name().map(Some)
     }
 
     /// Enters the array that comes next, to be read with [`element`](Self::element).
     pub(crate) fn array(&mut self) -> Result<Collection, Stop> {
-        if self.next() != Some(b'[') {
-            return Err(self.stop("expected an array"));
-        }
-        self.collection()
+        self.collection(b'[', "expected an array")
     }
 
     /// Whether there is another element, which is to be consumed before the next call.
     pub(crate) fn element(&mut self, array: &mut Collection) -> Result<bool, Stop> {
-        match self.next() {
-            Some(b']') => {
-                self.leave();
-                return Ok(false);
-            }
-            _ if std::mem::take(&mut array.fresh) => {}
-            Some(b',') => self.at += 1,
-            _ => return Err(self.stop("expected `,` or `]`")),
-        }
-        Ok(true)
+        self.another(array, b']', "expected `,` or `]`")
     }
 
     /// Where a collection lies that has just ended.
@@ -221,10 +201,33 @@ impl<'a> Scanner<'a> {
         Stop
     }
 
-    fn collection(&mut self) -> Result<Collection, Stop> {
+    fn collection(&mut self, open: u8, fault: &'static str) -> Result<Collection, Stop> {
+        if self.next() != Some(open) {
+            return Err(self.stop(fault));
+        }
         let start = self.at;
         self.enter()?;
         Ok(Collection { start, fresh: true })
+    }
+
+    /// Whether the collection goes on. What ends it, or stands between two of its parts, is consumed.
+    #[inline]
+    fn another(
+        &mut self,
+        collection: &mut Collection,
+        close: u8,
+        fault: &'static str,
+    ) -> Result<bool, Stop> {
+        match self.next() {
+            Some(byte) if byte == close => {
+                self.leave();
+                return Ok(false);
+            }
+            _ if std::mem::take(&mut collection.fresh) => {}
+            Some(b',') => self.at += 1,
+            _ => return Err(self.stop(fault)),
+        }
+        Ok(true)
     }
 
     #[inline]
