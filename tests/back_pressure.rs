@@ -12,9 +12,8 @@ use http::Response;
 use http_body_util::Full;
 use mcp_channel::{Channel, McpChannelLayer, Outlet, Reply, RpcError};
 use serde_json::{Value, json};
-use support::by_hand::{bytes_sent, channel, next_data, poll_data, sent};
+use support::by_hand::{bytes_sent, channel, next_data, poll_data, sent, work};
 use support::request::{Call, served_by};
-use tokio::time::Instant;
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready};
 use tower::ServiceExt;
@@ -324,7 +323,7 @@ async fn a_client_that_does_not_read_stops_the_handler_and_it_goes_on_when_the_c
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_handler_that_slows_down_gives_way_after_a_few_sends() {
     for (quick, steps) in [(0, 1), (1, 1), (2, 2), (5, 3), (9, 7), (33, 7)] {
         let slow = Arc::new(AtomicUsize::new(0));
@@ -335,11 +334,7 @@ async fn a_handler_that_slows_down_gives_way_after_a_few_sends() {
             async move {
                 for n in 0.. {
                     if n >= quick {
-                        // As one that computes.
-                        let start = Instant::now();
-                        while start.elapsed() < Duration::from_millis(3) {
-                            std::hint::spin_loop();
-                        }
+                        work(Duration::from_millis(3));
                         count.fetch_add(1, Ordering::Relaxed);
                     }
                     let _ = channel.send_progress(n).await;

@@ -17,7 +17,7 @@ use mcp_channel::{
     Channel, CloseReason, McpChannelLayer, RequestBody, ResponseBody, RpcError, Status,
 };
 use serde_json::json;
-use support::by_hand::{Order, deferring, next_data, poll_data, puppet, untimed};
+use support::by_hand::{Order, deferring, next_data, poll_data, puppet, untimed, work};
 use support::request::{Call, Served, messages_of};
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready};
@@ -385,8 +385,8 @@ fn the_handler_moves_from_the_response_to_its_body() {
     assert!(next_data(&mut body).is_some());
 }
 
-#[test]
-fn a_send_within_the_handlers_poll_wakes_nobody() {
+#[tokio::test(start_paused = true)]
+async fn a_send_within_the_handlers_poll_wakes_nobody() {
     let (service, tell) = puppet(untimed());
     let mut answer = asked(service, &tool());
     assert_pending!(answer.poll());
@@ -530,8 +530,8 @@ where
     }
 }
 
-#[test]
-fn after_the_first_bytes_the_body_is_pending_once() {
+#[tokio::test(start_paused = true)]
+async fn after_the_first_bytes_the_body_is_pending_once() {
     let (service, tell) = puppet(untimed());
     let mut answer = asked(service, &tool());
     tell.send(progress(1)).ok().unwrap();
@@ -574,8 +574,8 @@ where
     asked(service, &tool())
 }
 
-#[test]
-fn flush_has_the_server_write_what_was_sent() {
+#[tokio::test(start_paused = true)]
+async fn flush_has_the_server_write_what_was_sent() {
     let mut answer = answered(untimed(), |channel| async move {
         channel.send_progress(1).await.unwrap();
         channel.flush().await.unwrap();
@@ -593,12 +593,6 @@ fn flush_has_the_server_write_what_was_sent() {
     let messages = messages_of(&assert_ready!(poll_data(&mut body)).unwrap());
     assert_eq!(messages.len(), 2);
     assert!(assert_ready!(poll_data(&mut body)).is_none());
-}
-
-/// Lets the clock go on within a poll.
-fn work(duration: std::time::Duration) {
-    let mut advance = spawn(tokio::time::advance(duration));
-    assert_pending!(advance.poll());
 }
 
 #[tokio::test(start_paused = true)]

@@ -48,6 +48,12 @@ pub(crate) fn reply(outlet: &mut Outlet) -> Option<(StatusCode, Value)> {
     Some((status, serde_json::from_slice(&json).unwrap()))
 }
 
+/// Lets a paused clock go on within a poll, as a handler that computes does.
+pub(crate) fn work(duration: Duration) {
+    let mut advance = tokio_test::task::spawn(tokio::time::advance(duration));
+    tokio_test::assert_pending!(advance.poll());
+}
+
 /// Polls a body once, for its data.
 pub(crate) fn poll_data<B>(body: &mut Spawn<B>) -> Poll<Option<Bytes>>
 where
