@@ -87,7 +87,7 @@ pub(crate) fn check_body(
         text,
         accepts,
     }
-    .run(&mut envelope)
+    .run(&envelope)
     .map_err(|rejection| {
         if is_old_initialize(&envelope, text) {
             rejection.adding(OLD_CLIENT)
@@ -158,7 +158,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn run(&self, envelope: &mut Envelope) -> Result<(Option<RequestId>, Parts), Rejection> {
+    fn run(&self, envelope: &Envelope) -> Result<(Option<RequestId>, Parts), Rejection> {
         if envelope.kind != Kind::Object {
             return Err(invalid_request(match envelope.kind {
                 Kind::Array => Cow::Borrowed(
@@ -182,7 +182,7 @@ impl Check<'_> {
         }
     }
 
-    fn judge(&self, envelope: &mut Envelope, has_id: bool) -> Result<Parts, Rejection> {
+    fn judge(&self, envelope: &Envelope, has_id: bool) -> Result<Parts, Rejection> {
         let text = self.text;
         let named = envelope.text(Part::Method);
         let method = named.and_then(|method| method.decode(text));

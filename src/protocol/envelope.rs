@@ -2,7 +2,7 @@
 //! Nothing is judged here but duplicates; [`check`](super::check) does the rest.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use super::json::{JsonError, Kind, Scanner, Span, Stop, Text, Value, scan};
 
@@ -218,7 +218,7 @@ impl Envelope {
     /// A member that may be there only once and is there twice. `mirrored` is the parameter that the
     /// method has mirrored in a header.
     pub(crate) fn duplicate<'a>(
-        &mut self,
+        &self,
         text: &'a str,
         mirrored: Option<Part>,
     ) -> Option<Cow<'a, str>> {
@@ -229,13 +229,14 @@ impl Envelope {
         if let Some(part) = UNIQUE.into_iter().find(twice) {
             return Some(Cow::Borrowed(part.shown()));
         }
-        // Sorted, since a hostile client may send very many.
-        let compare = |a: &Text, b: &Text| a.code_points(text).cmp(b.code_points(text));
-        self.others.sort_unstable_by(compare);
-        self.others
-            .windows(2)
-            .find(|pair| compare(&pair[0], &pair[1]) == Ordering::Equal)
-            .map(|pair| Cow::Borrowed(pair[0].inner(text)))
+        // A set of unescaped names, since a hostile client may send very many.
+        let mut seen = HashSet::new();
+        let name = |key: &Text| {
+            let points = || key.code_points(text).collect::<Vec<_>>();
+            key.decode(text).ok_or_else(points)
+        };
+        let twice = self.others.iter().find(|key| !seen.insert(name(key)))?;
+        Some(name(twice).unwrap_or_else(|_| Cow::Borrowed(twice.inner(text))))
     }
 }
 
