@@ -7,8 +7,8 @@ use bytes::{Buf, Bytes};
 use http_body::Body;
 
 use crate::error::BoxError;
-use crate::protocol::check;
-use crate::protocol::rejection::Rejection;
+use crate::protocol::reply::rejection::Rejection;
+use crate::protocol::request::check;
 
 /// The body so far.
 #[derive(Debug)]

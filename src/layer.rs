@@ -7,10 +7,10 @@ use tower_layer::Layer;
 
 use crate::channel::Options;
 use crate::config::Config;
-use crate::protocol::host::AllowedHosts;
 use crate::protocol::json::MAX_LENGTH;
-use crate::protocol::origin::AllowedOrigins;
-use crate::protocol::server_info::ServerInfo;
+use crate::protocol::reply::server_info::ServerInfo;
+use crate::protocol::request::host::AllowedHosts;
+use crate::protocol::request::origin::AllowedOrigins;
 use crate::service::McpChannelService;
 use crate::shutdown::Shutdown;
 

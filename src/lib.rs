@@ -25,61 +25,51 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod body;
 mod channel;
 mod collect;
 mod config;
-mod driver;
 mod error;
-#[cfg(feature = "axum")]
-pub mod extract;
-mod future;
 // As above, for its code.
 #[cfg(all(doc, any(feature = "axum", not(doctest))))]
 pub mod guide;
-mod head;
-mod keep_alive;
-mod last_event;
+mod handler;
 mod layer;
 #[cfg(all(test, mcp_loom))]
 mod model;
 mod protocol;
 pub mod relay;
-mod reply;
-mod request_body;
-mod running;
+mod response;
 mod service;
 mod shutdown;
 mod state;
-mod stream;
 pub mod subscriptions;
-#[cfg(feature = "task")]
-mod task;
 mod trace;
 
-pub use body::ResponseBody;
 pub use channel::{Channel, Closed, Flush, Outlet, Sending, Status};
 pub use error::{BoxError, CloseReason, SendError};
-pub use future::ResponseFuture;
+#[cfg(feature = "axum")]
+pub use handler::extract;
+pub use handler::reply::{Deferred, Reply};
+pub use handler::request_body::RequestBody;
+#[cfg(feature = "task")]
+pub use handler::task::{TaskFuture, TaskLayer, TaskService};
 pub use layer::McpChannelLayer;
-pub use protocol::check::PROTOCOL_VERSION;
-pub use protocol::codes;
-pub use protocol::host::{AllowedHosts, Host, InvalidHost};
 pub use protocol::id::{ProgressToken, RequestId};
-pub use protocol::level::{LogLevel, UnknownLogLevel};
-pub use protocol::message::Message;
-pub use protocol::meta::RequestMeta;
-pub use protocol::origin::{AllowedOrigins, InvalidOrigin, Origin};
-pub use protocol::progress::{Progress, ProgressNumber};
-pub use protocol::raw::RawJson;
-pub use protocol::rpc_error::RpcError;
-pub use protocol::server_info::ServerInfo;
-pub use reply::{Deferred, Reply};
-pub use request_body::RequestBody;
+pub use protocol::json::raw::RawJson;
+pub use protocol::notification::level::{LogLevel, UnknownLogLevel};
+pub use protocol::notification::progress::{Progress, ProgressNumber};
+pub use protocol::reply::codes;
+pub use protocol::reply::rpc_error::RpcError;
+pub use protocol::reply::server_info::ServerInfo;
+pub use protocol::request::check::PROTOCOL_VERSION;
+pub use protocol::request::host::{AllowedHosts, Host, InvalidHost};
+pub use protocol::request::message::Message;
+pub use protocol::request::meta::RequestMeta;
+pub use protocol::request::origin::{AllowedOrigins, InvalidOrigin, Origin};
+pub use response::body::ResponseBody;
+pub use response::future::ResponseFuture;
 pub use service::McpChannelService;
 pub use shutdown::Shutdown;
-#[cfg(feature = "task")]
-pub use task::{TaskFuture, TaskLayer, TaskService};
 
 /// Notifications: as types, and what the protocol asks of them.
 ///
@@ -97,8 +87,8 @@ pub use task::{TaskFuture, TaskLayer, TaskService};
 ///
 /// For streams of changes that many clients listen to, see [`subscriptions`](mod@crate::subscriptions).
 pub mod notification {
-    pub use crate::protocol::notification::{Notification, requires_subscription_id};
-    pub use crate::protocol::notifications::{
+    pub use crate::protocol::notification::shape::{Notification, requires_subscription_id};
+    pub use crate::protocol::notification::types::{
         Cancelled, PromptListChanged, ResourceListChanged, ResourceUpdated,
         SubscriptionsAcknowledged, ToolListChanged,
     };

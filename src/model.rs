@@ -17,14 +17,14 @@ use serde_json::json;
 
 use crate::channel::{Arc, Channel, Decided, FinalReply, Info, Options, Outlet, Shared, Step};
 use crate::config::Config;
-use crate::driver::Driver;
 use crate::error::CloseReason;
-use crate::protocol::check::Accepts;
+use crate::handler::request_body::RequestBody;
 use crate::protocol::id::RequestId;
-use crate::protocol::message::Message;
-use crate::protocol::meta::RequestMeta;
-use crate::request_body::RequestBody;
-use crate::running::Running;
+use crate::protocol::request::check::Accepts;
+use crate::protocol::request::message::Message;
+use crate::protocol::request::meta::RequestMeta;
+use crate::response::driver::Driver;
+use crate::response::undecided::Running;
 use crate::subscriptions::Subscriptions;
 
 fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Outlet) {

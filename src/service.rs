@@ -7,12 +7,12 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use crate::body::ResponseBody;
 use crate::config::Config;
 use crate::error::BoxError;
-use crate::future::ResponseFuture;
-use crate::protocol::check;
-use crate::request_body::RequestBody;
+use crate::handler::request_body::RequestBody;
+use crate::protocol::request::check;
+use crate::response::body::ResponseBody;
+use crate::response::future::ResponseFuture;
 
 /// A service that answers as a Model Context Protocol endpoint, with an inner service as handler.
 ///

@@ -6,7 +6,7 @@ use slab::Slab;
 
 use crate::channel::Shared;
 use crate::channel::sync::{Arc, Mutex, lock};
-use crate::protocol::rpc_error::RpcError;
+use crate::protocol::reply::rpc_error::RpcError;
 
 /// A signal that the server shuts down, for [`McpChannelLayer::shutdown`].
 ///

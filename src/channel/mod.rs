@@ -1,18 +1,18 @@
 //! The channel: the server's side of one request.
 
 mod closed;
+mod coalescing;
+mod enqueue;
 mod handle;
-mod inner;
-mod keyed;
+mod locked;
 mod options;
-mod outgoing;
 mod outlet;
 mod output;
 mod queue;
 mod send;
 mod sending;
 mod shared;
-mod slots;
+mod subscription;
 pub(crate) mod sync;
 mod waiters;
 mod waiting;
@@ -20,6 +20,7 @@ mod waiting;
 use std::fmt;
 
 pub use closed::{Closed, Flush};
+pub(crate) use coalescing::{Piece, Slots};
 pub(crate) use handle::Handle;
 pub(crate) use options::{CopiedTypes, Options};
 pub use outlet::Outlet;
@@ -27,14 +28,13 @@ pub(crate) use outlet::{Decided, Returned, Step};
 pub(crate) use output::FinalReply;
 pub use sending::Sending;
 pub(crate) use shared::{Info, Shared};
-pub(crate) use slots::{Piece, Slots};
 pub(crate) use sync::Arc;
 
 use crate::error::SendError;
 use crate::protocol::id::{ProgressToken, RequestId};
-use crate::protocol::level::LogLevel;
-use crate::protocol::message::Message;
-use crate::protocol::meta::RequestMeta;
+use crate::protocol::notification::level::LogLevel;
+use crate::protocol::request::message::Message;
+use crate::protocol::request::meta::RequestMeta;
 
 /// Whether a channel still takes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

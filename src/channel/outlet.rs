@@ -7,15 +7,15 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::Instant;
 
-use super::inner::Freed;
-use super::outgoing::Outgoing;
+use super::locked::Freed;
 use super::output::FinalReply;
+use super::queue::Outgoing;
 use super::shared::Shared;
 use super::sync::Arc;
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
-use crate::protocol::response;
-use crate::protocol::rpc_error::RpcError;
+use crate::protocol::reply::handmade;
+use crate::protocol::reply::rpc_error::RpcError;
 use crate::state::{Frame, Head};
 
 /// The other end of a [`Channel`](crate::Channel): what was sent, as the client gets it.
@@ -275,7 +275,7 @@ impl Outlet {
     pub(crate) fn send_last_response(&self, mut json: Vec<u8>) {
         if let Some(id) = self.request_id().filter(|_| self.shared.info.subscription) {
             // What was found to be a response scans again.
-            let result = response::stamp_result(&mut json, id).unwrap_or_default();
+            let result = handmade::stamp_result(&mut json, id).unwrap_or_default();
             if result && !self.shared.lock().state.is_acknowledged() {
                 crate::trace::error!("the handler returned a result before its acknowledgement");
                 return self.fail_last(NOT_ACKNOWLEDGED);

@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 
-use super::outgoing::Outgoing;
-use crate::protocol::scratch::Scratch;
+use super::queue::Outgoing;
+use crate::protocol::json::scratch::Scratch;
 
 /// The final reply, before it is known what the response is to be.
 #[derive(Debug)]

@@ -1,176 +1,95 @@
-//! Putting frames into the queue.
+//! What is to be handed to the server: the bytes that wait, in their order.
 
-use std::task::{Context, Poll};
+use bytes::{BufMut, Bytes, BytesMut};
 
-use bytes::BytesMut;
+use super::coalescing::Slots;
+use crate::protocol::reply::sse;
 
-use super::inner::{Inner, Sent};
-use super::shared::Shared;
-use super::waiters::{Event, Ticket};
-use crate::error::SendError;
-use crate::protocol::id::ProgressToken;
-use crate::protocol::progress::{Progress, ProgressNumber};
-use crate::protocol::sse;
-use crate::state::Frame;
+/// The first allocation of a stream holds a few frames; a burst makes it grow.
+const FIRST: usize = 512;
 
-/// What goes into the queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Item<'a> {
-    /// Encoded under the lock, into the bytes that go to the socket: it runs no code of a user.
-    Progress(&'a Progress<'a>),
-    /// Encoded before.
-    Json {
-        frame: Frame,
-        json: &'a [u8],
-        /// The amount, when it is a progress notification.
-        progress: Option<f64>,
-    },
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    buffer: BytesMut,
+    /// How many bytes have gone through the buffer, those that wait included.
+    appended: u64,
+    slots: Option<Box<Slots>>,
 }
 
-/// What became of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queued {
-    Yes,
-    /// There is no room for it yet.
-    Full,
-    /// It was not to be sent, and that is no error.
-    Skipped,
-}
-
-impl Shared {
-    /// Queues an item, or refuses it when there is no room.
-    pub(crate) fn try_send(&self, item: Item<'_>) -> Result<(), SendError> {
-        let mut inner = self.lock();
-        let first = inner.waiters.goes_first(&Ticket::default());
-        let queued = self.queue(&mut inner, item, first)?;
-        if queued == Queued::Yes {
-            inner.budget_spent();
+impl Outgoing {
+    /// Appends what `write` writes, which is one whole event, or takes it back and returns false
+    /// when more than `limit` bytes would wait then. One that finds nothing waiting always passes.
+    pub(crate) fn append(&mut self, limit: usize, write: impl FnOnce(&mut BytesMut)) -> bool {
+        let before = self.buffer.len();
+        if before >= limit && before > 0 {
+            return false;
         }
-        let poller = inner.wake_poller();
-        drop(inner);
-        if let Some(poller) = poller {
-            poller.wake();
+        if self.buffer.capacity() == 0 {
+            self.buffer.reserve(FIRST);
         }
-        match queued {
-            Queued::Yes => Ok(()),
-            Queued::Full => Err(SendError::FULL),
-            Queued::Skipped => {
-                skipped();
-                Ok(())
-            }
+        write(&mut self.buffer);
+        if before > 0 && self.buffer.len() > limit {
+            self.buffer.truncate(before);
+            return false;
         }
+        self.appended += (self.buffer.len() - before) as u64;
+        true
     }
 
-    /// Queues an item, or puts its sender into the line when there is no room. Once this is ready,
-    /// the sender has to [`leave`](Self::leave) the line.
-    pub(crate) fn poll_send(
-        &self,
-        item: Item<'_>,
-        ticket: &mut Ticket,
-        cx: &Context<'_>,
-    ) -> Poll<Result<Sent, SendError>> {
-        let mut inner = self.lock();
-        let first = inner.waiters.goes_first(ticket);
-        let sent = match self.queue(&mut inner, item, first)? {
-            Queued::Yes => inner.budget_spent(),
-            Queued::Skipped => {
-                drop(inner);
-                skipped();
-                return Poll::Ready(Ok(Sent::Done));
-            }
-            Queued::Full => {
-                let stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
-                drop(inner);
-                drop(stale);
-                return Poll::Pending;
-            }
-        };
-        let poller = inner.wake_poller();
-        drop(inner);
-        if let Some(poller) = poller {
-            poller.wake();
+    /// Appends the last event, whatever waits: there is one per stream. Keyed frames go before it,
+    /// where `keyed` allows them.
+    pub(crate) fn append_last(&mut self, json: &[u8], keyed: bool) {
+        let mut slots = self.slots.take().filter(|_| keyed);
+        while let Some((shared, own)) = slots.as_mut().and_then(|slots| slots.pop()) {
+            self.buffer.reserve(shared.len() + own.len());
+            self.buffer.put_slice(&shared);
+            self.buffer.put_slice(&own);
         }
-        Poll::Ready(Ok(sent))
+        sse::append_event(&mut self.buffer, json);
     }
 
-    /// `first` says that nobody waits who came before.
-    fn queue(&self, inner: &mut Inner, item: Item<'_>, first: bool) -> Result<Queued, SendError> {
-        match item {
-            Item::Progress(progress) => {
-                inner.state.admit(Frame::Progress)?;
-                let token = self.progress_token()?;
-                // These have no JSON.
-                if !progress.is_finite() {
-                    return Err(SendError::invalid(
-                        "progress and its total are finite numbers",
-                    ));
-                }
-                let now = Some(progress.progress);
-                self.append(inner, Frame::Progress, now, first, |out| {
-                    progress.append_event(out, token);
-                })
-            }
-            Item::Json {
-                frame,
-                json,
-                progress,
-            } => {
-                inner.state.admit(frame)?;
-                if progress.is_some() {
-                    self.progress_token()?;
-                }
-                let now = progress.map(ProgressNumber::from);
-                self.append(inner, frame, now, first, |out| sse::append_event(out, json))
-            }
+    /// What is handed out next: whole events, in one piece or two. Keyed frames are held back until
+    /// `keyed` allows them.
+    #[inline]
+    pub(crate) fn take(&mut self, keyed: bool) -> Option<(Bytes, Option<Bytes>)> {
+        if !self.buffer.is_empty() {
+            return Some((self.buffer.split().freeze(), None));
         }
+        let (shared, own) = self.slots.as_mut().filter(|_| keyed)?.pop()?;
+        Some((shared, Some(own)))
     }
 
-    fn progress_token(&self) -> Result<&ProgressToken, SendError> {
-        let token = self.info.meta.progress_token();
-        token.ok_or(SendError::NO_PROGRESS_TOKEN)
+    /// Whether nothing waits, keyed frames aside.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
     }
 
-    fn append(
-        &self,
-        inner: &mut Inner,
-        frame: Frame,
-        progress: Option<ProgressNumber>,
-        first: bool,
-        write: impl FnOnce(&mut BytesMut),
-    ) -> Result<Queued, SendError> {
-        if let (Some(now), Some(last)) = (progress, inner.progress)
-            && !now.is_more_than(last)
-        {
-            return Ok(Queued::Skipped);
-        }
-        let Some(frames) = inner.output.frames() else {
-            return Err(SendError::CLOSED);
-        };
-        if !first || !frames.append(self.info.options.buffer_limit, write) {
-            return Ok(Queued::Full);
-        }
-        if progress.is_some() {
-            inner.progress = progress;
-        }
-        inner.state.accepted(frame);
-        Ok(Queued::Yes)
+    /// Whether it holds no memory.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.buffer.capacity() == 0 && self.slots.is_none()
     }
 
-    /// Whether a frame of this kind may be sent now, before it is encoded.
-    pub(crate) fn admit(&self, frame: Frame) -> Result<(), SendError> {
-        Ok(self.lock().state.admit(frame)?)
+    /// Gives the buffer back; called while nothing waits.
+    pub(crate) fn release(&mut self) -> BytesMut {
+        debug_assert!(self.buffer.is_empty());
+        std::mem::take(&mut self.buffer)
     }
 
-    /// As [`admit`](Self::admit), for what goes through `send_notification`.
-    pub(crate) fn admit_notification(&self, frame: Frame) -> Result<(), SendError> {
-        let inner = self.lock();
-        inner.state.admit(frame)?;
-        // Progress and log records end in silence for a client that takes only JSON; whoever sends
-        // them as notifications is told.
-        Ok(inner.state.admit_stream()?)
+    pub(crate) fn slots(&mut self) -> Option<&mut Slots> {
+        self.slots.as_deref_mut()
     }
-}
 
-fn skipped() {
-    crate::trace::debug!("progress that does not increase is not sent");
+    pub(crate) fn set_slots(&mut self, slots: Option<Slots>) {
+        self.slots = slots.map(Box::new);
+    }
+
+    /// How many bytes went through the buffer so far.
+    pub(crate) fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    /// How many of them were handed out.
+    pub(crate) fn handed_out(&self) -> u64 {
+        self.appended - self.buffer.len() as u64
+    }
 }

@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::Channel;
 use super::sending::{Sending, Step};
 use crate::error::{CloseReason, SendError};
-use crate::protocol::level::LogLevel;
-use crate::protocol::notification::{self, MESSAGE, Shape};
-use crate::protocol::progress::Progress;
-use crate::protocol::rpc_error::RpcError;
-use crate::protocol::scratch::Scratch;
-use crate::protocol::sse;
+use crate::protocol::json::scratch::Scratch;
+use crate::protocol::notification::level::LogLevel;
+use crate::protocol::notification::progress::Progress;
+use crate::protocol::notification::shape::{self, MESSAGE, Shape};
+use crate::protocol::reply::rpc_error::RpcError;
+use crate::protocol::reply::sse;
 use crate::state::Frame;
 
 impl Channel {
@@ -251,7 +251,7 @@ impl Channel {
             return Err(SendError::CLOSED);
         }
         let mut json = Scratch::take();
-        let shape = notification::write(&mut json.0, notification).map_err(SendError::invalid)?;
+        let shape = shape::write(&mut json.0, notification).map_err(SendError::invalid)?;
         let (frame, progress) = match shape {
             Shape::Acknowledgement => (Frame::Acknowledgement, None),
             Shape::Progress(_, progress) => (Frame::Progress, Some(progress)),
@@ -266,7 +266,7 @@ impl Channel {
         let stamped = matches!(shape, Shape::Acknowledgement | Shape::Subscription)
             || shared.info.subscription;
         if let Some(id) = self.request_id().filter(|_| stamped) {
-            notification::stamp_subscription_id(&mut json.0, id).map_err(SendError::invalid)?;
+            shape::stamp_subscription_id(&mut json.0, id).map_err(SendError::invalid)?;
         }
         Ok(Step::Json {
             frame,

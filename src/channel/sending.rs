@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use super::Channel;
-use super::inner::Sent;
-use super::queue::Item;
+use super::enqueue::Item;
+use super::locked::Sent;
 use super::waiters::Ticket;
 use crate::error::SendError;
-use crate::protocol::progress::Progress;
-use crate::protocol::scratch::Scratch;
+use crate::protocol::json::scratch::Scratch;
+use crate::protocol::notification::progress::Progress;
 use crate::state::Frame;
 
 /// Sends one message, and waits while the client reads more slowly than the handler writes.

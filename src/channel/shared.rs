@@ -10,17 +10,18 @@ use http::{Extensions, StatusCode};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::inner::Inner;
+use super::locked::Inner;
 use super::options::Options;
 use super::output::{FinalReply, Output};
 use super::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::id::RequestId;
-use crate::protocol::meta::RequestMeta;
-use crate::protocol::result::Stamps;
-use crate::protocol::rpc_error::RpcError;
-use crate::protocol::scratch::Scratch;
-use crate::protocol::{result, sse};
+use crate::protocol::json::scratch::Scratch;
+use crate::protocol::reply::result;
+use crate::protocol::reply::result::Stamps;
+use crate::protocol::reply::rpc_error::RpcError;
+use crate::protocol::reply::sse;
+use crate::protocol::request::meta::RequestMeta;
 use crate::state::State;
 
 /// What is known of the request; never changes.

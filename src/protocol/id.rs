@@ -8,8 +8,8 @@ use bytes::BufMut;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 
-use super::encode::{has_separator, put_integer, put_json, put_string};
 use super::json::{Kind, Scanner, Text, Value, scan};
+use crate::protocol::json::encode::{has_separator, put_integer, put_json, put_string};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {

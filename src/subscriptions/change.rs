@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::Piece;
 use crate::protocol::id::RequestId;
-use crate::protocol::notification::{PROMPTS, RESOURCES, TOOLS, UPDATED};
-use crate::protocol::{members::SUBSCRIPTION_ID, sse};
+use crate::protocol::notification::shape::{PROMPTS, RESOURCES, TOOLS, UPDATED};
+use crate::protocol::reply::members::SUBSCRIPTION_ID;
+use crate::protocol::reply::sse;
 
 /// Something that changed on the server.
 ///

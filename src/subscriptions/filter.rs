@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::protocol::message::Message;
-use crate::protocol::raw::RawJson;
-use crate::protocol::rpc_error::RpcError;
+use crate::protocol::json::raw::RawJson;
+use crate::protocol::reply::rpc_error::RpcError;
+use crate::protocol::request::message::Message;
 
 /// The changes that a `subscriptions/listen` request asks for, or that a server honours of it.
 ///

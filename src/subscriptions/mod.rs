@@ -112,10 +112,10 @@ pub use options::{Builder, Relay};
 
 use crate::channel::sync::{Arc, Mutex, lock};
 use crate::channel::{Channel, Handle, Piece, Slots};
-use crate::protocol::message::Message;
-use crate::protocol::notifications::SubscriptionsAcknowledged;
-use crate::protocol::rpc_error::RpcError;
-use crate::reply::Deferred;
+use crate::handler::reply::Deferred;
+use crate::protocol::notification::types::SubscriptionsAcknowledged;
+use crate::protocol::reply::rpc_error::RpcError;
+use crate::protocol::request::message::Message;
 use crate::shutdown::shutting_down;
 use change::KINDS;
 use options::Options;

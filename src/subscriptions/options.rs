@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use super::matching::ResourceMatch;
 use super::{Change, SubscriptionFilter, Subscriptions};
-use crate::protocol::rpc_error::RpcError;
+use crate::protocol::reply::rpc_error::RpcError;
 
 /// Carries changes to the other nodes of a server.
 ///

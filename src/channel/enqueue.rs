@@ -1,0 +1,176 @@
+//! Putting frames into the queue.
+
+use std::task::{Context, Poll};
+
+use bytes::BytesMut;
+
+use super::locked::{Inner, Sent};
+use super::shared::Shared;
+use super::waiters::{Event, Ticket};
+use crate::error::SendError;
+use crate::protocol::id::ProgressToken;
+use crate::protocol::notification::progress::{Progress, ProgressNumber};
+use crate::protocol::reply::sse;
+use crate::state::Frame;
+
+/// What goes into the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Item<'a> {
+    /// Encoded under the lock, into the bytes that go to the socket: it runs no code of a user.
+    Progress(&'a Progress<'a>),
+    /// Encoded before.
+    Json {
+        frame: Frame,
+        json: &'a [u8],
+        /// The amount, when it is a progress notification.
+        progress: Option<f64>,
+    },
+}
+
+/// What became of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queued {
+    Yes,
+    /// There is no room for it yet.
+    Full,
+    /// It was not to be sent, and that is no error.
+    Skipped,
+}
+
+impl Shared {
+    /// Queues an item, or refuses it when there is no room.
+    pub(crate) fn try_send(&self, item: Item<'_>) -> Result<(), SendError> {
+        let mut inner = self.lock();
+        let first = inner.waiters.goes_first(&Ticket::default());
+        let queued = self.queue(&mut inner, item, first)?;
+        if queued == Queued::Yes {
+            inner.budget_spent();
+        }
+        let poller = inner.wake_poller();
+        drop(inner);
+        if let Some(poller) = poller {
+            poller.wake();
+        }
+        match queued {
+            Queued::Yes => Ok(()),
+            Queued::Full => Err(SendError::FULL),
+            Queued::Skipped => {
+                skipped();
+                Ok(())
+            }
+        }
+    }
+
+    /// Queues an item, or puts its sender into the line when there is no room. Once this is ready,
+    /// the sender has to [`leave`](Self::leave) the line.
+    pub(crate) fn poll_send(
+        &self,
+        item: Item<'_>,
+        ticket: &mut Ticket,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Sent, SendError>> {
+        let mut inner = self.lock();
+        let first = inner.waiters.goes_first(ticket);
+        let sent = match self.queue(&mut inner, item, first)? {
+            Queued::Yes => inner.budget_spent(),
+            Queued::Skipped => {
+                drop(inner);
+                skipped();
+                return Poll::Ready(Ok(Sent::Done));
+            }
+            Queued::Full => {
+                let stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
+                drop(inner);
+                drop(stale);
+                return Poll::Pending;
+            }
+        };
+        let poller = inner.wake_poller();
+        drop(inner);
+        if let Some(poller) = poller {
+            poller.wake();
+        }
+        Poll::Ready(Ok(sent))
+    }
+
+    /// `first` says that nobody waits who came before.
+    fn queue(&self, inner: &mut Inner, item: Item<'_>, first: bool) -> Result<Queued, SendError> {
+        match item {
+            Item::Progress(progress) => {
+                inner.state.admit(Frame::Progress)?;
+                let token = self.progress_token()?;
+                // These have no JSON.
+                if !progress.is_finite() {
+                    return Err(SendError::invalid(
+                        "progress and its total are finite numbers",
+                    ));
+                }
+                let now = Some(progress.progress);
+                self.append(inner, Frame::Progress, now, first, |out| {
+                    progress.append_event(out, token);
+                })
+            }
+            Item::Json {
+                frame,
+                json,
+                progress,
+            } => {
+                inner.state.admit(frame)?;
+                if progress.is_some() {
+                    self.progress_token()?;
+                }
+                let now = progress.map(ProgressNumber::from);
+                self.append(inner, frame, now, first, |out| sse::append_event(out, json))
+            }
+        }
+    }
+
+    fn progress_token(&self) -> Result<&ProgressToken, SendError> {
+        let token = self.info.meta.progress_token();
+        token.ok_or(SendError::NO_PROGRESS_TOKEN)
+    }
+
+    fn append(
+        &self,
+        inner: &mut Inner,
+        frame: Frame,
+        progress: Option<ProgressNumber>,
+        first: bool,
+        write: impl FnOnce(&mut BytesMut),
+    ) -> Result<Queued, SendError> {
+        if let (Some(now), Some(last)) = (progress, inner.progress)
+            && !now.is_more_than(last)
+        {
+            return Ok(Queued::Skipped);
+        }
+        let Some(frames) = inner.output.frames() else {
+            return Err(SendError::CLOSED);
+        };
+        if !first || !frames.append(self.info.options.buffer_limit, write) {
+            return Ok(Queued::Full);
+        }
+        if progress.is_some() {
+            inner.progress = progress;
+        }
+        inner.state.accepted(frame);
+        Ok(Queued::Yes)
+    }
+
+    /// Whether a frame of this kind may be sent now, before it is encoded.
+    pub(crate) fn admit(&self, frame: Frame) -> Result<(), SendError> {
+        Ok(self.lock().state.admit(frame)?)
+    }
+
+    /// As [`admit`](Self::admit), for what goes through `send_notification`.
+    pub(crate) fn admit_notification(&self, frame: Frame) -> Result<(), SendError> {
+        let inner = self.lock();
+        inner.state.admit(frame)?;
+        // Progress and log records end in silence for a client that takes only JSON; whoever sends
+        // them as notifications is told.
+        Ok(inner.state.admit_stream()?)
+    }
+}
+
+fn skipped() {
+    crate::trace::debug!("progress that does not increase is not sent");
+}

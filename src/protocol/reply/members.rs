@@ -1,0 +1,130 @@
+//! Adding members to JSON objects that were already written.
+//!
+//! What a user serializes is not built as a tree first: it is written once, looked over with the
+//! scanner, and the few members that the protocol wants on top are put in where they belong.
+
+use std::ops::Range;
+
+use crate::protocol::json::{JsonError, Kind, Span, Value, scan};
+
+/// The `_meta` key that ties a message to its `subscriptions/listen` request.
+pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// The `_meta` key in which a server names itself.
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Where the values of `keys` stand in the object at `span` of `text`. The last one counts where a
+/// key is repeated.
+pub(crate) fn find<const N: usize>(
+    text: &str,
+    span: Span,
+    keys: [&str; N],
+) -> Result<[Option<Value>; N], JsonError> {
+    let mut found = [None; N];
+    let object = span.of(text);
+    scan(object, |scanner| {
+        let mut members = scanner.object()?;
+        while let Some(key) = scanner.member(&mut members)? {
+            let value = scanner.any()?;
+            if let Some(n) = keys.iter().position(|k| key.is(object, k)) {
+                let span = value.span.within(span);
+                found[n] = Some(Value { span, ..value });
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Adds `"key":value` as the last member of the object at `object` in `out`.
+///
+/// The value comes in parts, one after the other.
+pub(crate) fn add_member(out: &mut Vec<u8>, object: Span, key: &str, value: &[&[u8]]) {
+    let Range { start, end } = object.range();
+    let at = end - 1;
+    let empty = out[start + 1..at].iter().all(u8::is_ascii_whitespace);
+    let before = out.len();
+    out.extend_from_slice(if empty { b"\"" } else { b",\"" });
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(b"\":");
+    for part in value {
+        out.extend_from_slice(part);
+    }
+    let added = out.len() - before;
+    out[at..].rotate_right(added);
+}
+
+/// Puts `value` in the place of what stands at `span` of `out`.
+pub(crate) fn replace(out: &mut Vec<u8>, span: Span, value: &[u8]) {
+    out.splice(span.range(), value.iter().copied());
+}
+
+/// Sees to it that `_meta`, a member of the object at `object` in `out`, holds a value for `key`.
+///
+/// One that is there and not null stays, and so do its neighbours. `meta` is the object's `_meta`
+/// as [`find`] found it; one that is no object is left as it is.
+pub(crate) fn stamp(
+    out: &mut Vec<u8>,
+    object: Span,
+    meta: Option<Value>,
+    key: &str,
+    value: &[u8],
+) -> Result<(), JsonError> {
+    let Some(meta) = meta.filter(|meta| !meta.is_null()) else {
+        let parts: [&[u8]; 5] = [b"{\"", key.as_bytes(), b"\":", value, b"}"];
+        match meta {
+            None => add_member(out, object, "_meta", &parts),
+            Some(null) => replace(out, null.span, &parts.concat()),
+        }
+        return Ok(());
+    };
+    if meta.kind != Kind::Object {
+        return Ok(());
+    }
+    let text = std::str::from_utf8(out).unwrap_or_default();
+    match find(text, meta.span, [key])? {
+        [None] => add_member(out, meta.span, key, &[value]),
+        [Some(null)] if null.is_null() => replace(out, null.span, value),
+        [Some(_)] => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamped(json: &str) -> String {
+        let mut out = json.as_bytes().to_vec();
+        let object = Span::new(0, json.len()).unwrap();
+        let [meta] = find(json, object, ["_meta"]).unwrap();
+        stamp(&mut out, object, meta, "k", b"1").unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_stamp_is_added_once_and_leaves_the_rest() {
+        for (json, want) in [
+            ("{}", r#"{"_meta":{"k":1}}"#),
+            ("{ }", r#"{ "_meta":{"k":1}}"#),
+            (r#"{"a":{}}"#, r#"{"a":{},"_meta":{"k":1}}"#),
+            (r#"{"_meta":{}}"#, r#"{"_meta":{"k":1}}"#),
+            (
+                r#"{"_meta":{"x":2},"a":3}"#,
+                r#"{"_meta":{"x":2,"k":1},"a":3}"#,
+            ),
+            (r#"{"_meta":null,"a":3}"#, r#"{"_meta":{"k":1},"a":3}"#),
+            (
+                r#"{"_meta":{"k":null,"x":2}}"#,
+                r#"{"_meta":{"k":1,"x":2}}"#,
+            ),
+            (r#"{"_meta":{"k":"mine"}}"#, r#"{"_meta":{"k":"mine"}}"#),
+            (
+                r#"{"_meta":{"\u006b":"mine"}}"#,
+                r#"{"_meta":{"\u006b":"mine"}}"#,
+            ),
+            (r#"{"_meta":7}"#, r#"{"_meta":7}"#),
+        ] {
+            assert_eq!(stamped(json), want);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What a server answers: results, errors and rejections in; the bytes of a response out.
+//!
+//! Imports from [`json`](super::json) and [`id`](super::id).
+
+pub mod codes;
+pub(crate) mod handmade;
+pub(crate) mod members;
+pub(crate) mod rejection;
+pub(crate) mod result;
+pub(crate) mod rpc_error;
+pub(crate) mod server_info;
+pub(crate) mod sse;

@@ -1,0 +1,82 @@
+//! What a request must say of itself in `params._meta`.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+
+use super::Check;
+use crate::protocol::id::ProgressToken;
+use crate::protocol::json::{Kind, Text};
+use crate::protocol::notification::level::LogLevel;
+use crate::protocol::reply::codes;
+use crate::protocol::reply::rejection::Rejection;
+use crate::protocol::request::envelope::{Envelope, Part};
+
+impl Check<'_> {
+    pub(super) fn check_meta(&self, envelope: &Envelope) -> Result<(), Rejection> {
+        match envelope.kind(Part::Meta) {
+            Some(Kind::Object) => {}
+            Some(kind) => {
+                return Err(invalid_params(format!(
+                    "`params._meta` is {}, but must be an object",
+                    kind.with_article()
+                )));
+            }
+            None => {
+                return Err(invalid_params(
+                    "`params._meta` is missing: send it with `io.modelcontextprotocol/protocolVersion` \
+                     and `io.modelcontextprotocol/clientCapabilities`",
+                ));
+            }
+        }
+        require(envelope, Part::ProtocolVersion, Kind::String, true)?;
+        require(envelope, Part::ClientCapabilities, Kind::Object, true)?;
+        require(envelope, Part::ClientInfo, Kind::Object, false)?;
+        if envelope.kind(Part::LogLevel).is_some() {
+            let level = envelope.text(Part::LogLevel);
+            let known = |level: &Text| {
+                LogLevel::ALL
+                    .iter()
+                    .any(|known| level.is(self.text, known.as_str()))
+            };
+            if !level.as_ref().is_some_and(known) {
+                return Err(invalid_params(
+                    "`params._meta[\"io.modelcontextprotocol/logLevel\"]` must be debug, info, notice, \
+                     warning, error, critical, alert or emergency",
+                ));
+            }
+        }
+        match envelope.value(Part::ProgressToken) {
+            Some(token) if !ProgressToken::fits(token, self.text) => Err(invalid_params(
+                "`params._meta.progressToken` must be a string or an integer without fraction and \
+                     exponent",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn require(envelope: &Envelope, part: Part, kind: Kind, required: bool) -> Result<(), Rejection> {
+    let (name, expected) = (part.shown(), kind.with_article());
+    match envelope.kind(part) {
+        Some(found) if found == kind => Ok(()),
+        Some(found) => Err(invalid_params(format!(
+            "`params._meta[\"{name}\"]` is {}, but must be {expected}",
+            found.with_article()
+        ))),
+        None if required => Err(invalid_params(format!(
+            "`params._meta[\"{name}\"]` is missing: it must be {expected}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cold]
+fn invalid_params(message: impl Into<Cow<'static, str>>) -> Rejection {
+    Rejection::new(
+        StatusCode::BAD_REQUEST,
+        codes::INVALID_PARAMS,
+        "metadata missing or malformed",
+        message,
+    )
+}
