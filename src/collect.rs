@@ -8,7 +8,7 @@ use http_body::Body;
 
 use crate::error::BoxError;
 use crate::protocol::reply::rejection::Rejection;
-use crate::protocol::request::check;
+use crate::protocol::request::arrival;
 
 /// The body so far.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Collect {
     {
         // Whoever wrote the body may say anything of its size.
         if self.len().saturating_add(body.size_hint().lower()) > self.limit {
-            return Poll::Ready(Err(check::too_large(self.limit)));
+            return Poll::Ready(Err(arrival::too_large(self.limit)));
         }
         while let Some(frame) = ready!(body.as_mut().poll_frame(cx)) {
             let frame = match frame {
@@ -55,7 +55,7 @@ impl Collect {
                 continue;
             };
             if self.len().saturating_add(data.remaining() as u64) > self.limit {
-                return Poll::Ready(Err(check::too_large(self.limit)));
+                return Poll::Ready(Err(arrival::too_large(self.limit)));
             }
             self.push(data);
         }
@@ -93,10 +93,10 @@ impl Collect {
         let mut cause = Some(error);
         while let Some(error) = cause {
             if error.to_string().contains("length limit exceeded") {
-                return check::too_large_for_another();
+                return arrival::too_large_for_another();
             }
             cause = error.source();
         }
-        check::broken_body(&error)
+        arrival::broken_body(&error)
     }
 }

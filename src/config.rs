@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::{CopiedTypes, Options};
-use crate::protocol::request::check::Policy;
+use crate::protocol::request::admission::Policy;
 use crate::shutdown::Shutdown;
 
 /// The longest silence of an open stream, and of a reply before it becomes one.

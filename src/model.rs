@@ -1,5 +1,5 @@
-//! Every interleaving of the places where threads meet, on the code that ships; where three of them
-//! do, every one with a bounded number of switches.
+//! The places where threads meet, in every order in which they can meet, on the code that ships.
+//! Where three threads meet, the number of switches between them is bounded.
 //!
 //! Run with `.ci/model`.
 
@@ -14,13 +14,14 @@ use http_body::Body;
 use loom::future::block_on;
 use loom::thread;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::channel::{Arc, Channel, Decided, FinalReply, Info, Options, Outlet, Shared, Step};
 use crate::config::Config;
 use crate::error::CloseReason;
 use crate::handler::request_body::RequestBody;
 use crate::protocol::id::RequestId;
-use crate::protocol::request::check::Accepts;
+use crate::protocol::request::accept::Accepts;
 use crate::protocol::request::message::Message;
 use crate::protocol::request::meta::RequestMeta;
 use crate::response::driver::Driver;
@@ -28,16 +29,18 @@ use crate::response::undecided::Running;
 use crate::subscriptions::Subscriptions;
 
 fn request(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Outlet) {
-    let shared = Shared::new(info(subscription, buffer_limit), true);
-    let channel = Channel::new(&shared);
-    (Arc::clone(&shared), channel, Outlet::new(shared))
+    ends(Outlet::new(info(subscription, buffer_limit), true, None))
 }
 
 /// A request whose handler is being called.
 fn called(subscription: bool, buffer_limit: usize) -> (Arc<Shared>, Channel, Outlet) {
-    let shared = Shared::called(info(subscription, buffer_limit), true);
-    let channel = Channel::new(&shared);
-    (Arc::clone(&shared), channel, Outlet::called(shared))
+    let now = Some(Instant::now());
+    ends(Outlet::new(info(subscription, buffer_limit), true, now))
+}
+
+fn ends(outlet: Outlet) -> (Arc<Shared>, Channel, Outlet) {
+    let shared = Arc::clone(outlet.shared());
+    (shared, Channel::new(outlet.shared()), outlet)
 }
 
 fn info(subscription: bool, buffer_limit: usize) -> Info {

@@ -10,7 +10,7 @@ use tower_service::Service;
 use crate::config::Config;
 use crate::error::BoxError;
 use crate::handler::request_body::RequestBody;
-use crate::protocol::request::check;
+use crate::protocol::request::admission::check_head;
 use crate::response::body::ResponseBody;
 use crate::response::future::ResponseFuture;
 
@@ -91,7 +91,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let policy = &self.config.policy;
-        match check::check_head(request.method(), request.uri(), request.headers(), policy) {
+        match check_head(request.method(), request.uri(), request.headers(), policy) {
             Ok(accepts) => {
                 let clone = self.inner.clone();
                 let ready = std::mem::replace(&mut self.inner, clone);

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 
-use super::locked::{Inner, Sent};
+use super::locked::{Locked, Sent};
 use super::shared::Shared;
 use super::waiters::{Event, Ticket};
 use crate::error::SendError;
@@ -94,7 +94,7 @@ impl Shared {
     }
 
     /// `first` says that nobody waits who came before.
-    fn queue(&self, inner: &mut Inner, item: Item<'_>, first: bool) -> Result<Queued, SendError> {
+    fn queue(&self, inner: &mut Locked, item: Item<'_>, first: bool) -> Result<Queued, SendError> {
         match item {
             Item::Progress(progress) => {
                 inner.state.admit(Frame::Progress)?;
@@ -132,7 +132,7 @@ impl Shared {
 
     fn append(
         &self,
-        inner: &mut Inner,
+        inner: &mut Locked,
         frame: Frame,
         progress: Option<ProgressNumber>,
         first: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::output::{FinalReply, Output};
+use super::queue::{FinalReply, Output};
 use super::waiters::{Event, Waiters};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::notification::progress::ProgressNumber;
@@ -16,7 +16,7 @@ use crate::state::{Refusal, State};
 /// server can write what was sent.
 const POLL_BUDGET: Duration = Duration::from_millis(1);
 
-pub(crate) struct Inner {
+pub(crate) struct Locked {
     pub(crate) state: State,
     pub(crate) output: Output,
     pub(super) progress: Option<ProgressNumber>,
@@ -66,7 +66,7 @@ pub(crate) enum Sent {
     Yield,
 }
 
-impl Inner {
+impl Locked {
     pub(crate) fn new(state: State, polling: Option<Instant>) -> Self {
         Self {
             state,

@@ -8,9 +8,9 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::locked::Freed;
-use super::output::FinalReply;
+use super::queue::FinalReply;
 use super::queue::Outgoing;
-use super::shared::Shared;
+use super::shared::{Info, Shared};
 use super::sync::Arc;
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
@@ -70,21 +70,19 @@ pub(crate) enum Step {
 }
 
 impl Outlet {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    /// The channel of a request, by this end. `polling` says since when the handler is being called,
+    /// when it is about to be called and polled: that spares its first poll a lock.
+    pub(crate) fn new(info: Info, streamable: bool, polling: Option<Instant>) -> Self {
         Self {
-            shared,
-            called: false,
+            shared: Shared::new(info, streamable, polling),
+            called: polling.is_some(),
             spent: false,
         }
     }
 
-    /// As [`new`](Self::new), of one that was made for a [call](Shared::called).
-    pub(crate) fn called(shared: Arc<Shared>) -> Self {
-        Self {
-            shared,
-            called: true,
-            spent: false,
-        }
+    /// What both ends hold.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// What was sent since the last call and is on the stream: one or more whole events. None when

@@ -1,9 +1,68 @@
-//! What is to be handed to the server: the bytes that wait, in their order.
+//! What waits to be handed to the server: frames in their order, or the one reply of a response
+//! without any.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use http::StatusCode;
 
 use super::coalescing::Slots;
+use crate::protocol::json::scratch::Scratch;
 use crate::protocol::reply::sse;
+
+/// The final reply, before it is known what the response is to be.
+#[derive(Debug)]
+pub(crate) struct FinalReply {
+    pub(crate) status: StatusCode,
+    /// In seconds.
+    pub(crate) retry_after: Option<u32>,
+    pub(crate) json: Scratch,
+}
+
+/// Never both: a reply that comes when a stream is open is one of its frames.
+#[derive(Debug)]
+pub(crate) enum Output {
+    Frames(Outgoing),
+    Reply(FinalReply),
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::Frames(Outgoing::default())
+    }
+}
+
+impl Output {
+    /// The frames, unless there is a reply in their place.
+    #[inline]
+    pub(crate) fn frames(&mut self) -> Option<&mut Outgoing> {
+        match self {
+            Self::Frames(frames) => Some(frames),
+            Self::Reply(_) => None,
+        }
+    }
+
+    pub(crate) fn reply(&self) -> Option<&FinalReply> {
+        match self {
+            Self::Frames(_) => None,
+            Self::Reply(reply) => Some(reply),
+        }
+    }
+
+    /// The reply, which leaves room for frames.
+    pub(crate) fn take_reply(&mut self) -> Option<FinalReply> {
+        match std::mem::take(self) {
+            Self::Reply(reply) => Some(reply),
+            frames @ Self::Frames(_) => {
+                *self = frames;
+                None
+            }
+        }
+    }
+
+    /// Whether it holds no memory.
+    pub(crate) fn is_unused(&self) -> bool {
+        matches!(self, Self::Frames(frames) if frames.is_unused())
+    }
+}
 
 /// The first allocation of a stream holds a few frames; a burst makes it grow.
 const FIRST: usize = 512;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Channel;
-use super::sending::{Sending, Step};
+use super::futures::{Sending, Step};
+use super::handle::Channel;
 use crate::error::{CloseReason, SendError};
 use crate::protocol::json::scratch::Scratch;
 use crate::protocol::notification::level::LogLevel;

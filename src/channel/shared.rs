@@ -10,9 +10,9 @@ use http::{Extensions, StatusCode};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::locked::Inner;
+use super::locked::Locked;
 use super::options::Options;
-use super::output::{FinalReply, Output};
+use super::queue::{FinalReply, Output};
 use super::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::id::RequestId;
@@ -40,20 +40,12 @@ pub(crate) struct Shared {
     /// Open handles, and one more until the handler has deferred its reply. Apart from the lock, so
     /// that cloning one is cheap.
     handles: AtomicUsize,
-    inner: Mutex<Inner>,
+    inner: Mutex<Locked>,
 }
 
 impl Shared {
-    /// The channel of a request whose handler is about to be called and polled.
-    pub(crate) fn called(info: Info, streamable: bool) -> Arc<Self> {
-        Self::with(info, streamable, Some(Instant::now()))
-    }
-
-    pub(crate) fn new(info: Info, streamable: bool) -> Arc<Self> {
-        Self::with(info, streamable, None)
-    }
-
-    fn with(info: Info, streamable: bool, polling: Option<Instant>) -> Arc<Self> {
+    /// `polling` says since when the handler is being called and polled, if it is.
+    pub(super) fn new(info: Info, streamable: bool, polling: Option<Instant>) -> Arc<Self> {
         let mut state = State::new(streamable, info.subscription);
         if info.id.is_none() {
             // Nothing can be sent for a notification.
@@ -62,11 +54,11 @@ impl Shared {
         Arc::new(Self {
             info,
             handles: AtomicUsize::new(1),
-            inner: Mutex::new(Inner::new(state, polling)),
+            inner: Mutex::new(Locked::new(state, polling)),
         })
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Locked> {
         lock(&self.inner)
     }
 
@@ -112,7 +104,7 @@ impl Shared {
     /// Ends the request with an internal error, unless it has ended.
     pub(crate) fn fail(
         &self,
-        inner: MutexGuard<'_, Inner>,
+        inner: MutexGuard<'_, Locked>,
         message: &'static str,
     ) -> Result<(), SendError> {
         self.end(inner, CloseReason::Replied, Some(self.failure(message)))
@@ -171,7 +163,7 @@ impl Shared {
     /// Ends the request, with its final reply when there is one. The first end is the end.
     pub(crate) fn end(
         &self,
-        mut inner: MutexGuard<'_, Inner>,
+        mut inner: MutexGuard<'_, Locked>,
         reason: CloseReason,
         reply: Option<FinalReply>,
     ) -> Result<(), SendError> {

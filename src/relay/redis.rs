@@ -13,7 +13,7 @@ use redis::{AsyncConnectionConfig, Client, cmd};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::backoff::Backoff;
-use super::outbox::Outbox;
+use super::outbox::{Batch, Outbox};
 use crate::subscriptions::Subscriptions;
 
 /// How long Redis has for an answer, and for a connection.
@@ -164,7 +164,7 @@ impl RedisRelay {
         let mut next = None;
         loop {
             let heartbeat = self.outbox.heartbeat();
-            let message = next.as_ref().map_or(&*heartbeat, super::Batch::as_str);
+            let message = next.as_ref().map_or(&*heartbeat, Batch::as_str);
             let mut publish = cmd("PUBLISH");
             publish.arg(&self.channel).arg(message);
             in_time(publish.query_async::<()>(&mut connection)).await?;

@@ -11,20 +11,22 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use pin_project::pin_project;
+use tokio::time::Instant;
 use tower_service::Service;
 
 use super::body::ResponseBody;
 use super::driver::{Driver, INTERNAL, caught};
 use super::head;
 use super::undecided::Running;
-use crate::channel::{Channel, Info, Outlet, Shared};
+use crate::channel::{Channel, Info, Outlet};
 use crate::collect::Collect;
 use crate::config::Config;
 use crate::error::BoxError;
 use crate::handler::request_body::RequestBody;
 use crate::protocol::reply::rejection::Rejection;
 use crate::protocol::reply::rpc_error::RpcError;
-use crate::protocol::request::check::{self, Accepts};
+use crate::protocol::request::accept::Accepts;
+use crate::protocol::request::check::check_body;
 use crate::protocol::request::message::Message;
 
 const POLLED_AFTER_END: &str = "`ResponseFuture` polled after completion";
@@ -164,7 +166,7 @@ where
             extensions,
             ..
         } = &mut self.parts;
-        let message = check::check_body(headers, uri, self.accepts, body)?;
+        let message = check_body(headers, uri, self.accepts, body)?;
         let subscription = message.is_subscription();
         let id = message.id();
         let copied = caught("the clone of a value", || {
@@ -183,17 +185,17 @@ where
             subscription,
         };
         let streamable = self.accepts != Accepts::JsonOnly;
-        let shared = Shared::called(info, streamable);
+        let outlet = Outlet::new(info, streamable, Some(Instant::now()));
         if let Some(shutdown) = self.config.shutdown.as_ref().filter(|_| subscription) {
             shutdown
-                .register(&shared)
+                .register(outlet.shared())
                 .map_err(|error| Rejection::of(error, id.cloned(), "shutting down"))?;
         }
-        extensions.insert(Channel::new(&shared));
+        extensions.insert(Channel::new(outlet.shared()));
         let body = RequestBody::from(message.body().clone());
         extensions.insert::<Message>(message);
         let request = Request::from_parts(self.parts, body);
-        let driver = Driver::new(|| self.service.call(request), Outlet::called(shared));
+        let driver = Driver::new(|| self.service.call(request), outlet);
         Ok(Running::new(driver, self.accepts, self.config))
     }
 }

@@ -19,7 +19,7 @@ use crate::error::BoxError;
 use crate::handler::reply::Verdict;
 use crate::protocol::reply::codes;
 use crate::protocol::reply::rpc_error::RpcError;
-use crate::protocol::request::check::Accepts;
+use crate::protocol::request::accept::Accepts;
 
 pub(crate) struct Running<F> {
     driver: Driver<F>,

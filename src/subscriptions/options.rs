@@ -6,21 +6,22 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use super::change::Change;
+use super::filter::SubscriptionFilter;
 use super::matching::ResourceMatch;
-use super::{Change, SubscriptionFilter, Subscriptions};
 use crate::protocol::reply::rpc_error::RpcError;
 
 /// Carries changes to the other nodes of a server.
 ///
 /// Clients' streams end on any node, so a change on one must reach all. What a relay brings from
-/// the others it hands to [`Subscriptions::deliver`]; when it may have missed something, it calls
-/// [`Subscriptions::deliver_all`]: subscribers may be told too often, but never too seldom.
+/// the others it hands to [`Subscriptions::deliver`](crate::subscriptions::Subscriptions::deliver); when it may have missed something, it calls
+/// [`Subscriptions::deliver_all`](crate::subscriptions::Subscriptions::deliver_all): subscribers may be told too often, but never too seldom.
 pub trait Relay: Send + Sync + 'static {
     /// Takes a change for the other nodes. Must not wait: keep it, and send it from a task.
     fn publish(&self, change: &Change);
 }
 
-/// Options of [`Subscriptions`].
+/// Options of [`Subscriptions`](crate::subscriptions::Subscriptions).
 ///
 /// ```
 /// use mcp_channel::subscriptions::{ResourceMatch, Subscriptions};
@@ -34,7 +35,7 @@ pub trait Relay: Send + Sync + 'static {
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Builder {
-    options: Options,
+    pub(super) options: Options,
 }
 
 pub(crate) struct Options {
@@ -156,12 +157,6 @@ impl Builder {
     pub fn relay(mut self, relay: impl Relay) -> Self {
         self.options.relay = Some(Arc::new(relay));
         self
-    }
-
-    /// The subscriptions, none yet.
-    #[must_use]
-    pub fn build(self) -> Subscriptions {
-        Subscriptions::with_options(self.options)
     }
 }
 

@@ -1,60 +1,36 @@
-//! The floors of `src/`: a file imports from the floors below its own and from its own module.
+//! The floors of `src/`: a file imports from the rooms below its own and from the files beside it, and no two files import one
+//! another, by whatever way.
 //!
-//! The order keeps the protocol pure, the state machine free of I/O and the middleware thin. A new top-level module takes a floor
-//! in [`FLOORS`].
+//! The order keeps the protocol pure, the state machine free of I/O and the middleware thin. A new room takes a floor in [`FLOORS`].
 
 mod source;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use source::Source;
 
-/// The floor of each top-level module.
-const FLOORS: &[(u32, &[&str])] = &[
-    (0, &["error", "trace"]),
-    (1, &["protocol"]),
-    (2, &["state"]),
-    (3, &["channel", "reply", "request"]),
-    (
-        4,
-        &[
-            "body",
-            "collect",
-            "config",
-            "driver",
-            "keep_alive",
-            "last_event",
-            "request_body",
-            "shutdown",
-            "stream",
-            "subscriptions",
-        ],
-    ),
-    (5, &["future", "head", "running"]),
-    (6, &["layer", "service"]),
-    (
-        7,
-        &[
-            "axum", "bridge", "cors", "extract", "guide", "relay", "task",
-        ],
-    ),
+/// The rooms, a folder or a file of `src/` each, from the ground up. Those of one floor do not import one another.
+const FLOORS: &[&[&str]] = &[
+    &["error", "trace"],
+    &["protocol/json"],
+    &["protocol/id"],
+    &["protocol/reply"],
+    &["protocol/notification"],
+    &["protocol/request"],
+    &["protocol"],
+    &["state"],
+    &["channel"],
+    &["handler", "collect", "shutdown"],
+    &["config", "subscriptions"],
+    &["response"],
+    &["service"],
+    &["layer"],
+    &["guide", "relay"],
 ];
 
-/// Imports within a floor: from a module, of others. They never lead in a circle.
-const NEIGHBOURS: &[(&str, &[&str])] = &[
-    ("last_event", &["driver"]),
-    ("stream", &["driver", "keep_alive", "last_event"]),
-    ("body", &["driver", "stream"]),
-    ("config", &["shutdown"]),
-    ("subscriptions", &["shutdown"]),
-    ("running", &["head"]),
-    ("future", &["head", "running"]),
-    ("layer", &["service"]),
-];
-
-/// Words that a module does without, and why.
+/// Words that a room does without, and why.
 const BARRED: &[(&str, &[&str], &str)] = &[
     (
         "protocol",
@@ -92,22 +68,28 @@ const MAX_LINES: usize = 400;
 
 const HERE: &str = "tests/floors/main.rs";
 
+type Module = Vec<String>;
+
 /// Everything that is wrong with these files, given by their paths within `src/`.
 fn audit(files: &BTreeMap<PathBuf, String>) -> Vec<String> {
-    let read = files.iter().map(|(path, text)| {
-        let module = module(path);
-        let source = source::read(&module, text);
-        (path, module, source)
-    });
-    let read: Vec<(&PathBuf, Vec<String>, Source)> = read.collect();
-    let tests: Vec<&Vec<String>> = read
+    let read: BTreeMap<Module, (&PathBuf, Source)> = files
         .iter()
-        .flat_map(|(_, _, source)| &source.test_modules)
+        .map(|(path, text)| {
+            let module = module(path);
+            let source = source::read(&module, text);
+            (module, (path, source))
+        })
         .collect();
+    let tests: BTreeSet<&Module> = read
+        .values()
+        .flat_map(|(_, source)| &source.test_modules)
+        .collect();
+    let for_tests = |module: &Module| tests.iter().any(|test| module.starts_with(test));
 
     let mut problems = Vec::new();
-    for (path, module, source) in &read {
-        if tests.iter().any(|test| module.starts_with(test)) {
+    let mut imports = BTreeMap::new();
+    for (own, (path, source)) in &read {
+        if for_tests(own) {
             continue;
         }
         let mut problem = |line: usize, what: String| {
@@ -122,28 +104,51 @@ fn audit(files: &BTreeMap<PathBuf, String>) -> Vec<String> {
                 ),
             );
         }
-        let Some(top) = module.first() else { continue };
-        let Some(floor) = floor(top) else {
+        if own.is_empty() {
+            continue;
+        }
+        let Some(room) = room(own) else {
             problem(
                 1,
-                format!("module `{top}` has no floor: give it one in FLOORS of {HERE}"),
+                format!(
+                    "`{}` is in no room: give it a floor in FLOORS of {HERE}",
+                    own.join("/")
+                ),
             );
             continue;
         };
+        let mut imported = BTreeSet::new();
         for import in &source.paths {
-            if let Err(what) = allowed(top, floor, &import.segments) {
-                problem(import.line, what);
+            let target = (0..=import.segments.len())
+                .rev()
+                .map(|length| &import.segments[..length])
+                .find(|module| read.contains_key(*module))
+                .unwrap_or_default();
+            match allowed(own, room, target, &import.segments) {
+                Err(what) => problem(import.line, what),
+                Ok(()) if target == own => {}
+                Ok(()) => {
+                    imported.insert(target.to_vec());
+                }
             }
         }
-        for (_, words, why) in BARRED.iter().filter(|(module, ..)| module == top) {
+        imports.insert(own.clone(), imported);
+        for (_, words, why) in BARRED.iter().filter(|(barred, ..)| within(own, barred)) {
             for (word, line) in source
                 .words
                 .iter()
                 .filter(|(word, _)| words.contains(&word.as_str()))
             {
-                problem(*line, format!("`{word}` in `{top}`: {why}"));
+                problem(*line, format!("`{word}` in `{}`: {why}", room.name));
             }
         }
+    }
+    if let Some(circle) = circle(&imports) {
+        let names: Vec<String> = circle.iter().map(|module| module.join("/")).collect();
+        problems.push(format!(
+            "these files import one another in a circle: {}",
+            names.join(" -> ")
+        ));
     }
 
     let root = files.get(Path::new("lib.rs")).map_or("", String::as_str);
@@ -156,51 +161,99 @@ fn audit(files: &BTreeMap<PathBuf, String>) -> Vec<String> {
     problems
 }
 
-/// Whether module `top` may import a path of this crate.
-fn allowed(top: &str, own: u32, import: &[String]) -> Result<(), String> {
-    let target = import.first().map_or("", String::as_str);
-    if target == top {
+/// Whether the file of module `own` may import a path that leads to the file of `target`.
+fn allowed(own: &Module, room: Room, target: &[String], import: &[String]) -> Result<(), String> {
+    if own == target {
         return Ok(());
     }
-    let Some(other) = floor(target) else {
+    let shown = import.join("::");
+    let Some(other) = self::room(target) else {
         return Err(format!(
-            "`crate::{}` is neither in a module of {HERE}'s FLOORS nor reached through one: \
-             import it from its own module, or give a new module a floor",
-            import.join("::")
+            "`crate::{shown}` is in no room of {HERE}'s FLOORS, nor reached through one: import it from the file that \
+             defines it, or give a new room a floor"
         ));
     };
-    if other > own {
+    if own.starts_with(target) {
         return Err(format!(
-            "`{top}` (floor {own}) imports `crate::{}` from floor {other} above it",
-            import.join("::")
+            "`crate::{shown}` comes from the front of its own room: import it from the file that defines it"
         ));
     }
-    if other == own && !neighbours(top).contains(&target) {
+    if other.name != room.name && other.floor == room.floor {
         return Err(format!(
-            "`{top}` imports `crate::{}` from its own floor {own}: move it down, or list the pair in NEIGHBOURS of {HERE}",
-            import.join("::")
+            "`{}` imports `crate::{shown}` from its own floor {}: move one of them",
+            room.name, room.floor
+        ));
+    }
+    if other.floor > room.floor {
+        return Err(format!(
+            "`{}` (floor {}) imports `crate::{shown}` from floor {} above it",
+            room.name, room.floor, other.floor
         ));
     }
     Ok(())
 }
 
-/// What a module may import from its own floor.
-fn neighbours(module: &str) -> &'static [&'static str] {
-    NEIGHBOURS
-        .iter()
-        .find(|(from, _)| *from == module)
-        .map_or(&[], |(_, to)| to)
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    name: &'static str,
+    floor: usize,
 }
 
-fn floor(module: &str) -> Option<u32> {
-    FLOORS
-        .iter()
-        .find(|(_, modules)| modules.contains(&module))
-        .map(|(floor, _)| *floor)
+/// The innermost room that holds a module.
+fn room(module: &[String]) -> Option<Room> {
+    let rooms = FLOORS.iter().enumerate().flat_map(|(floor, rooms)| {
+        let room = move |name: &&'static str| Room { name, floor };
+        rooms.iter().map(room)
+    });
+    rooms
+        .filter(|room| within(module, room.name))
+        .max_by_key(|room| room.name.len())
+}
+
+/// Whether a module is in the folder or file `place`.
+fn within(module: &[String], place: &str) -> bool {
+    let mut parts = module.iter();
+    place
+        .split('/')
+        .all(|part| parts.next().is_some_and(|own| own == part))
+}
+
+/// Modules of which each imports the next, and the last the first.
+fn circle(imports: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
+    fn visit(
+        module: &Module,
+        imports: &BTreeMap<Module, BTreeSet<Module>>,
+        way: &mut Vec<Module>,
+        done: &mut BTreeSet<Module>,
+    ) -> bool {
+        if let Some(begin) = way.iter().position(|other| other == module) {
+            way.drain(..begin);
+            way.push(module.clone());
+            return true;
+        }
+        if done.contains(module) {
+            return false;
+        }
+        way.push(module.clone());
+        for next in imports.get(module).into_iter().flatten() {
+            if visit(next, imports, way, done) {
+                return true;
+            }
+        }
+        way.pop();
+        done.insert(module.clone());
+        false
+    }
+
+    let mut done = BTreeSet::new();
+    imports.keys().find_map(|module| {
+        let mut way = Vec::new();
+        visit(module, imports, &mut way, &mut done).then_some(way)
+    })
 }
 
 /// The module that a file holds: none for `lib.rs`, `a::b` for `a/b.rs` and `a/b/mod.rs`.
-fn module(path: &Path) -> Vec<String> {
+fn module(path: &Path) -> Module {
     let parts = path.with_extension("");
     let mut module: Vec<String> = parts
         .iter()
@@ -248,7 +301,7 @@ fn every_file_imports_from_below() {
 
 #[cfg(test)]
 mod tests {
-    use super::{BTreeMap, FLOORS, HERE, NEIGHBOURS, audit, floor, neighbours};
+    use super::{BTreeMap, FLOORS, audit};
 
     const ROOT: (&str, &str) = (
         "lib.rs",
@@ -273,61 +326,38 @@ mod tests {
     }
 
     #[test]
-    fn modules_have_one_floor() {
-        let mut all: Vec<&str> = FLOORS
-            .iter()
-            .flat_map(|(_, modules)| modules.iter().copied())
-            .collect();
+    fn rooms_have_one_floor() {
+        let mut all: Vec<&str> = FLOORS.concat();
         all.sort_unstable();
         let count = all.len();
         all.dedup();
         assert_eq!(all.len(), count);
-        for (from, others) in NEIGHBOURS {
-            assert!(
-                NEIGHBOURS.iter().filter(|(other, _)| other == from).count() == 1,
-                "{from} is listed twice"
-            );
-            for to in *others {
-                assert!(floor(from).is_some(), "{from} has no floor");
-                assert_eq!(floor(from), floor(to), "{from} and {to} are no neighbours");
-                assert!(
-                    !reaches(to, from, NEIGHBOURS.len()),
-                    "{from} and {to} import one another"
-                );
-            }
-        }
-    }
-
-    /// Whether neighbours lead from one module to another within so many steps.
-    fn reaches(from: &str, to: &str, steps: usize) -> bool {
-        from == to
-            || steps > 0
-                && neighbours(from)
-                    .iter()
-                    .any(|next| reaches(next, to, steps - 1))
     }
 
     #[test]
-    fn imports_from_below_and_from_the_own_module_hold() {
+    fn imports_from_below_and_from_beside_hold() {
         let files = [
             ("error.rs", "use std::fmt; use http::StatusCode;"),
             (
-                "protocol/mod.rs",
-                "mod meta; pub(crate) use self::meta::Meta; use crate::error::Error;",
+                "protocol/request/mod.rs",
+                "mod meta; pub(crate) use self::meta::Meta;",
             ),
+            ("protocol/reply/sse.rs", "use crate::error::Error;"),
+            ("protocol/request/level.rs", ""),
             (
-                "protocol/meta.rs",
-                "use super::level::Level; use crate::protocol::sse; use crate::error;",
+                "protocol/request/meta.rs",
+                "use super::level::Level; use crate::protocol::reply::sse; use crate::error;",
             ),
             (
                 "state.rs",
-                "use crate::{error::Error, protocol::{Meta, sse::Frame}};",
+                "use crate::{error::Error, protocol::{request::Meta, reply::sse::Frame}};",
             ),
-            ("layer.rs", "use crate::service::S; use super::body::B;"),
             (
-                "body.rs",
+                "response/body.rs",
                 "use crate::state::State;\n#[cfg(test)]\nmod tests { use crate::layer::L; use super::*; }",
             ),
+            ("service.rs", "use super::response::body::B;"),
+            ("layer.rs", "use crate::service::S;"),
             ("channel/mod.rs", "#[cfg(test)] mod tests;"),
             (
                 "channel/tests.rs",
@@ -339,80 +369,130 @@ mod tests {
 
     #[test]
     fn an_import_from_above_is_refused() {
+        let channel = ("channel/handle.rs", "");
+        let future = ("response/future.rs", "");
+        let layer = ("layer.rs", "");
         one_problem(
-            &[("protocol/meta.rs", "\nuse crate::channel::Channel;")],
-            &["src/protocol/meta.rs:2:", "(floor 1)", "floor 3 above"],
+            &[
+                (
+                    "protocol/request/meta.rs",
+                    "\nuse crate::channel::handle::Channel;",
+                ),
+                channel,
+            ],
+            &[
+                "src/protocol/request/meta.rs:2:",
+                "`protocol/request` (floor 5)",
+                "floor 8 above",
+            ],
         );
         one_problem(
-            &[("state.rs", "fn f() { crate::body::x() }")],
-            &["crate::body::x", "floor 4"],
+            &[
+                ("state.rs", "fn f() { crate::response::future::x() }"),
+                future,
+            ],
+            &["crate::response::future::x", "floor 11"],
         );
         one_problem(
-            &[("body.rs", "use super::future::F;")],
-            &["`body` (floor 4) imports `crate::future::F`"],
+            &[
+                ("protocol/json/raw.rs", "use super::super::reply::E;"),
+                ("protocol/reply/mod.rs", ""),
+            ],
+            &["`protocol/json` (floor 1) imports `crate::protocol::reply::E`"],
         );
         one_problem(
-            &[(
-                "channel/slots.rs",
-                "mod inner { use super::super::super::layer::L; }",
-            )],
+            &[
+                (
+                    "channel/coalescing.rs",
+                    "mod inner { use super::super::super::layer::L; }",
+                ),
+                layer,
+            ],
             &["crate::layer::L"],
         );
-        let grouped = problems(&[(
-            "channel/mod.rs",
-            "use crate::{error::E, protocol, service::{S, T}};",
-        )]);
+        let grouped = problems(&[
+            (
+                "channel/mod.rs",
+                "use crate::{error::E, protocol, layer::{S, T}};",
+            ),
+            ("error.rs", ""),
+            ("protocol/mod.rs", ""),
+            layer,
+        ]);
         assert_eq!(grouped.len(), 2, "{grouped:?}");
     }
 
     #[test]
-    fn an_import_within_a_floor_is_listed() {
+    fn an_import_within_a_floor_is_refused() {
         one_problem(
-            &[("body.rs", "use crate::subscriptions::S;")],
-            &["its own floor 4", "NEIGHBOURS", HERE],
-        );
-        one_problem(
-            &[("service.rs", "use crate::layer::L;")],
-            &["its own floor 6"],
+            &[
+                ("config.rs", "use crate::subscriptions::S;"),
+                ("subscriptions/mod.rs", ""),
+            ],
+            &["its own floor 10"],
         );
     }
 
     #[test]
-    fn a_module_without_a_floor_says_where_to_add_it() {
+    fn a_file_imports_nothing_from_the_front_of_its_own_room() {
         one_problem(
-            &[("novel/mod.rs", "")],
             &[
-                "module `novel` has no floor",
-                "FLOORS of tests/floors/main.rs",
+                ("channel/send.rs", "use super::Channel;"),
+                ("channel/mod.rs", ""),
+            ],
+            &[
+                "src/channel/send.rs:1",
+                "`crate::channel::Channel` comes from the front",
             ],
         );
+    }
+
+    #[test]
+    fn files_that_import_one_another_are_found() {
         one_problem(
-            &[("body.rs", "use crate::novel::N;")],
-            &["crate::novel::N", "give a new module a floor"],
+            &[
+                ("channel/a.rs", "use super::b::B;"),
+                ("channel/b.rs", "use super::c::C;"),
+                ("channel/c.rs", "use super::a::A;"),
+                ("channel/d.rs", "use super::a::A;"),
+            ],
+            &["channel/a -> channel/b -> channel/c -> channel/a"],
+        );
+    }
+
+    #[test]
+    fn a_file_without_a_floor_says_where_to_add_it() {
+        one_problem(
+            &[("novel/mod.rs", "")],
+            &["`novel` is in no room", "FLOORS of tests/floors/main.rs"],
+        );
+        one_problem(
+            &[("config.rs", "use crate::novel::N;")],
+            &["crate::novel::N", "give a new room a floor"],
         );
     }
 
     #[test]
     fn the_crate_root_is_no_way_around() {
         one_problem(
-            &[("body.rs", "use crate::Layer;")],
-            &["`crate::Layer`", "import it from its own module"],
+            &[("config.rs", "use crate::Layer;")],
+            &["`crate::Layer`", "import it from the file that defines it"],
         );
-        one_problem(&[("body.rs", "use crate::*;")], &["`crate::*`"]);
+        one_problem(&[("config.rs", "use crate::*;")], &["`crate::*`"]);
     }
 
     #[test]
     fn the_protocol_and_the_state_machine_are_pure() {
         one_problem(
-            &[("protocol/a.rs", "use tokio::time::sleep;")],
-            &["`tokio` in `protocol`"],
+            &[("protocol/reply/a.rs", "use tokio::time::sleep;")],
+            &["`tokio` in `protocol/reply`"],
         );
         one_problem(
-            &[("protocol/a.rs", "fn f(x: impl http_body::Body) {}")],
-            &["`http_body` in `protocol`"],
+            &[("protocol/reply/a.rs", "fn f(x: impl http_body::Body) {}")],
+            &["`http_body` in `protocol/reply`"],
         );
         one_problem(
-            &[("protocol/a.rs", "fn f<S: tower::Service<()>>() {}")],
+            &[("protocol/reply/a.rs", "fn f<S: tower::Service<()>>() {}")],
             &["`tower`"],
         );
         one_problem(
@@ -421,7 +501,7 @@ mod tests {
         );
         assert_eq!(
             problems(&[(
-                "protocol/a.rs",
+                "protocol/reply/a.rs",
                 "// no tokio here\nuse http::HeaderMap; fn f() { x.tower() }"
             )]),
             [""; 0]

@@ -5,7 +5,7 @@
 
 use bytes::BufMut;
 
-use super::special;
+use super::search::special;
 
 /// Appends `string` as a JSON string with its quotes.
 pub(crate) fn put_string(out: &mut impl BufMut, string: &str) {

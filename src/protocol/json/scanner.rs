@@ -1,7 +1,32 @@
-//! Reading a JSON text from front to back.
+//! A validating JSON scanner that allocates nothing.
+//!
+//! It checks the whole grammar of RFC 8259 and tells where values lie; it builds no tree. Nesting is
+//! bounded by [`MAX_DEPTH`] and costs no stack, so that a hostile document costs no more than its
+//! bytes.
 
 use super::search::special;
-use super::{JsonError, Kind, MAX_DEPTH, Span, Text, Value};
+use super::value::{JsonError, Kind, Span, Text, Value};
+
+/// How deeply arrays and objects may nest.
+///
+/// serde_json gives up at the same depth, counted from the value it is given: `params` lies one
+/// level deeper than the message, so whatever passes here can be deserialized there.
+pub(crate) const MAX_DEPTH: u32 = 128;
+
+/// Reads `text` from its front as far as `read` does.
+///
+/// # Errors
+///
+/// What stopped it.
+pub(crate) fn scan<'a, T>(
+    text: &'a str,
+    read: impl FnOnce(&mut Scanner<'a>) -> Result<T, Stop>,
+) -> Result<T, JsonError> {
+    // The whole of it is to be in reach.
+    Span::new(0, text.len())?;
+    let mut scanner = Scanner::new(text);
+    read(&mut scanner).map_err(|stop| scanner.error(stop))
+}
 
 /// The text is not JSON; the scanner knows why.
 #[derive(Debug)]
@@ -372,7 +397,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::protocol::json::{MAX_LENGTH, scan};
+    use crate::protocol::json::MAX_LENGTH;
 
     fn whole(text: &str) -> Result<Span, JsonError> {
         scan(text, |scanner| {

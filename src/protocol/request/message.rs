@@ -1,3 +1,5 @@
+//! The request or notification of an HTTP request, once it has passed.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -67,18 +69,6 @@ impl Message {
             id,
             meta,
         }
-    }
-
-    /// Reads a message by itself, for tests of handlers: the layer reads those of requests.
-    ///
-    /// What is malformed in its `_meta`, an unknown log level for instance, is left out, and of
-    /// members that are repeated the last one counts.
-    ///
-    /// # Errors
-    ///
-    /// -32700 when it is not JSON, -32600 when it is no request or notification.
-    pub fn parse(json: impl Into<Bytes>) -> Result<Self, RpcError> {
-        super::check::read(json.into())
     }
 
     /// The method, for what is only compared.

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::protocol::notification::level::LogLevel;
 use crate::protocol::reply::rejection::Rejection;
+use crate::protocol::request::admission::{Policy, check_head};
+use crate::protocol::request::arrival::{broken_body, too_large, too_large_for_another};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";

@@ -1,27 +1,105 @@
-//! The headers that say what the body says.
+//! The headers that say what the body says: `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name`,
+//! decoded and compared.
 
-use http::{HeaderName, StatusCode};
+use std::borrow::Cow;
 
-use super::{Check, PROTOCOL_VERSION, SERVED_VERSIONS};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::envelope::Part;
+use super::posted::Posted;
+use super::version::{PROTOCOL_VERSION, SERVED_VERSIONS};
 use crate::protocol::json::Text;
 use crate::protocol::json::quote::quote;
 use crate::protocol::reply::codes;
 use crate::protocol::reply::rejection::Rejection;
-use crate::protocol::request::envelope::{Envelope, Part};
-use crate::protocol::request::headers::{
-    HeaderFault, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, decode, single,
-};
 
-impl Check<'_> {
+static MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Why a header has no value that could be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeaderFault {
+    /// It is repeated with different values.
+    Differs,
+    /// It holds bytes outside visible ASCII, space and tab.
+    NotVisible,
+    /// It claims to be base64 and is not.
+    NotBase64,
+    /// It is base64 of something that is not UTF-8.
+    NotUtf8,
+}
+
+impl HeaderFault {
+    /// Completes "`Name` …".
+    fn describe(self) -> &'static str {
+        match self {
+            HeaderFault::Differs => "is repeated with different values; send it once",
+            HeaderFault::NotVisible => "holds characters outside visible ASCII",
+            HeaderFault::NotBase64 => {
+                "is marked as base64 but is not: expected `=?base64?`, standard base64 with padding, \
+                 then `?=`"
+            }
+            HeaderFault::NotUtf8 => "is base64 of something that is not UTF-8",
+        }
+    }
+}
+
+/// The header's one value, without white space around it.
+fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, HeaderFault> {
+    let mut values = headers.get_all(name).iter();
+    let Some(first) = values.next() else {
+        return Ok(None);
+    };
+    let first = visible(first)?;
+    for value in values {
+        if visible(value)? != first {
+            return Err(HeaderFault::Differs);
+        }
+    }
+    Ok(Some(first))
+}
+
+fn visible(value: &HeaderValue) -> Result<&str, HeaderFault> {
+    let value = value.to_str().map_err(|_| HeaderFault::NotVisible)?;
+    Ok(value.trim_ascii())
+}
+
+/// Undoes the encoding of names that a header cannot carry. A value without both marks is itself.
+fn decode(value: &str) -> Result<Cow<'_, str>, HeaderFault> {
+    let marked = value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="));
+    match marked {
+        None => Ok(Cow::Borrowed(value)),
+        Some(encoded) => {
+            let bytes = STANDARD
+                .decode(encoded)
+                .map_err(|_| HeaderFault::NotBase64)?;
+            String::from_utf8(bytes)
+                .map(Cow::Owned)
+                .map_err(|_| HeaderFault::NotUtf8)
+        }
+    }
+}
+
+/// The parameter that `Mcp-Name` mirrors in requests of this method.
+pub(super) fn mirrored(method: &str) -> Option<Part> {
+    match method {
+        "tools/call" | "prompts/get" => Some(Part::Name),
+        "resources/read" => Some(Part::Uri),
+        _ => None,
+    }
+}
+
+impl Posted<'_> {
     fn header(&self, name: &HeaderName, shown: &str) -> Result<Option<&str>, Rejection> {
         single(self.headers, name).map_err(|fault| faulty(shown, fault))
     }
 
-    pub(super) fn check_version(
-        &self,
-        envelope: &Envelope,
-        required: bool,
-    ) -> Result<(), Rejection> {
+    pub(super) fn check_version(&self, required: bool) -> Result<(), Rejection> {
         let shown = "MCP-Protocol-Version";
         let Some(header) = self.header(&MCP_PROTOCOL_VERSION, shown)? else {
             return if required {
@@ -32,7 +110,7 @@ impl Check<'_> {
                 Ok(())
             };
         };
-        if let Some(version) = envelope.text(Part::ProtocolVersion)
+        if let Some(version) = self.envelope.text(Part::ProtocolVersion)
             && !version.is(self.text, header)
         {
             return Err(header_mismatch(format!(

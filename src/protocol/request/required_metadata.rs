@@ -4,16 +4,17 @@ use std::borrow::Cow;
 
 use http::StatusCode;
 
-use super::Check;
+use super::envelope::{Envelope, Part};
+use super::posted::Posted;
 use crate::protocol::id::ProgressToken;
 use crate::protocol::json::{Kind, Text};
 use crate::protocol::notification::level::LogLevel;
 use crate::protocol::reply::codes;
 use crate::protocol::reply::rejection::Rejection;
-use crate::protocol::request::envelope::{Envelope, Part};
 
-impl Check<'_> {
-    pub(super) fn check_meta(&self, envelope: &Envelope) -> Result<(), Rejection> {
+impl Posted<'_> {
+    pub(super) fn check_meta(&self) -> Result<(), Rejection> {
+        let envelope = self.envelope;
         match envelope.kind(Part::Meta) {
             Some(Kind::Object) => {}
             Some(kind) => {

@@ -1,10 +1,10 @@
-//! Telling the subscribers of this node.
+//! Telling subscribers of a change: those of this node, and through the relay the others.
 
 use std::sync::Arc as StdArc;
 
-use super::change::KINDS;
+use super::change::{Change, KINDS};
+use super::hub::Subscriptions;
 use super::registry::{Id, Key};
-use super::{Change, Subscriptions};
 use crate::channel::sync::{Arc, lock};
 use crate::channel::{Piece, Shared};
 
@@ -18,6 +18,42 @@ struct Target<'a> {
 }
 
 impl Subscriptions {
+    /// Tells that the list of tools changed. Returns how many subscribers that concerns on this
+    /// node.
+    pub fn tools_list_changed(&self) -> usize {
+        self.publish(&Change::Tools)
+    }
+
+    /// Tells that the list of prompts changed. Returns how many subscribers that concerns on this
+    /// node.
+    pub fn prompts_list_changed(&self) -> usize {
+        self.publish(&Change::Prompts)
+    }
+
+    /// Tells that the list of resources changed. Returns how many subscribers that concerns on this
+    /// node.
+    pub fn resources_list_changed(&self) -> usize {
+        self.publish(&Change::Resources)
+    }
+
+    /// Tells that a resource changed. Returns how many subscribers that concerns on this node.
+    ///
+    /// Which subscriptions it concerns is for the [matching](Builder::resource_match) to say; by
+    /// default those of this very URI.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
+        self.publish(&Change::Resource(uri.into()))
+    }
+
+    /// Tells the subscribers of this node, and through the [relay](Builder::relay), if there is
+    /// one, those of the others.
+    pub fn publish(&self, change: &Change) -> usize {
+        let told = self.deliver(change);
+        if let Some(relay) = &self.hub.options.relay {
+            relay.publish(change);
+        }
+        told
+    }
+
     /// Tells the subscribers of this node only: for what a relay brought from another.
     pub fn deliver(&self, change: &Change) -> usize {
         match change {
