@@ -1,4 +1,4 @@
-//! Reading a request's body, up to a limit.
+//! Reads the body of a request, up to a limit.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

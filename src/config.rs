@@ -1,4 +1,4 @@
-//! What a layer was told.
+//! The options of a layer, as its services share them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What can go wrong, as types.
+//! The errors of the crate, and why a channel was closed.
 
 use std::borrow::Cow;
 use std::error::Error;

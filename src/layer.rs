@@ -1,4 +1,4 @@
-//! The layer and its options.
+//! [`McpChannelLayer`]: the layer, and its options.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The service that the layer makes.
+//! [`McpChannelService`]: judges the head of each request, and answers it with a response future.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-//! Ending long-lived streams when the server shuts down.
+//! [`Shutdown`]: ends long-lived streams when a server shuts down.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! The response as a state machine: inputs in, decisions out. No waker, no clock, no bytes.
+//! The state machine that decides whether a response is one JSON reply or a stream, and when it
+//! ends. No waker, no clock, no bytes.
 //!
 //! ```text
 //!             first send that streams, start_stream

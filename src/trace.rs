@@ -1,4 +1,5 @@
-//! Events for what would otherwise vanish; nothing without the feature `tracing`.
+//! The macros that trace failures which nobody else would see. Without the feature `tracing` they do
+//! nothing.
 
 #[cfg(feature = "tracing")]
 pub(crate) use tracing::{debug, error, warn};

@@ -1,5 +1,5 @@
-//! Keyed frames that stand for a level, not an edge: while one waits unsent, another of its key
-//! adds nothing. So their memory is bounded by the number of keys, and none of them is ever lost.
+//! Keyed frames, of which at most one per key waits: another of the same key is merged with it. So
+//! their memory is bounded by the number of keys, and no change is lost.
 //!
 //! A frame is two pieces: one that all streams share, and the stream's own, which names its
 //! subscription and was encoded once. Handing one out copies and allocates nothing.

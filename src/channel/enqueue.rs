@@ -1,4 +1,4 @@
-//! Putting frames into the queue.
+//! Putting a frame into the queue, or its sender into the line of those that wait for room.
 
 use std::task::{Context, Poll};
 

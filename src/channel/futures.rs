@@ -1,5 +1,5 @@
-//! The futures of a channel, and how each waits: [`Sending`] for room, [`Closed`] for the end, and
-//! [`Flush`] until all was handed out.
+//! The futures that a channel hands out: [`Sending`] waits for room, [`Closed`] for the end, and
+//! [`Flush`] until everything was handed to the server.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The handle of a channel: what a handler has of its request, and how it opens and ends the
+//! The handle that a handler holds: what it knows of its request, and how it opens and ends the
 //! response.
 
 use std::fmt;

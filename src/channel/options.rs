@@ -1,4 +1,4 @@
-//! What all channels of a layer have in common, and what each takes from its request.
+//! What all channels of a layer have in common, and the values that each copies from its request.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! The other end of a channel: whoever writes the response.
+//! The end that writes the response: it takes out what the handle put in. Dropped, it tells the
+//! channel that the client is gone.
 
 use std::fmt;
 use std::task::{Poll, Waker};

@@ -1,4 +1,4 @@
-//! What a handler sends.
+//! The `send_*` methods of a handle: from a value to an encoded message.
 
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
-//! What the handles of a channel and the side that writes the response have in common.
+//! What the two ends of a channel share: the request's facts, the count of handles, and the lock.
 //!
-//! One lock guards it. Nothing of a user runs under that lock: values are encoded before it is
-//! taken, wakers are woken and dropped after it was released.
+//! Nothing of a user runs under that lock: values are encoded before it is taken, wakers are woken
+//! and dropped after it was released.
 
 use std::sync::Arc as StdArc;
 use std::task::Waker;

@@ -1,4 +1,5 @@
-//! Keyed frames: what subscriptions stand on.
+//! What the stream of a subscription has beside other streams: keyed frames, which are put without
+//! waiting, and an end from the server's side.
 
 use std::task::Waker;
 

@@ -1,5 +1,5 @@
-//! Every piece of synchronisation that the crate uses comes through here, so that a model checker
-//! can take its place (`--cfg mcp_loom`) under the very same code.
+//! The locks, counters and shared pointers of the crate. They come through here, so that a model
+//! checker can take their place (`--cfg mcp_loom`) under the code that ships.
 
 #[cfg(mcp_loom)]
 pub(crate) use loom::sync::{

@@ -1,4 +1,4 @@
-//! Who waits for something of a channel: room, its end, or that all was handed out.
+//! The wakers of those that wait for a channel: for room, for its end, or until all was handed out.
 
 use std::collections::VecDeque;
 use std::task::Waker;

@@ -1,4 +1,4 @@
-//! What a handler may return instead of a response: a final reply as a value.
+//! [`Reply`] and [`Deferred`]: what a handler may return in place of a response.
 
 use std::fmt;
 

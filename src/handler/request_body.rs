@@ -1,4 +1,4 @@
-//! The body that the inner service gets.
+//! The body of the request that a handler gets.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! A handler in a task of its own.
+//! A layer that runs its handler in a task of its own.
 
 use std::future::Future;
 use std::pin::Pin;

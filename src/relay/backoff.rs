@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt.
+//! How long a relay waits before it connects again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;

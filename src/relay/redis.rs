@@ -1,4 +1,4 @@
-//! Over Redis.
+//! [`RedisRelay`]: the relay over Redis.
 
 use std::convert::Infallible;
 use std::fmt;

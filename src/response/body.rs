@@ -1,4 +1,4 @@
-//! The body of a response.
+//! [`ResponseBody`]: the body of a response, of whatever kind it is.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! Driving a handler: polling it, telling its channel, and surviving it.
+//! Polls the handler and tells its channel what became of it; catches its panics; drops it when the
+//! client hangs up.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

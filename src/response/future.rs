@@ -1,4 +1,4 @@
-//! The future of a response.
+//! [`ResponseFuture`]: reads and checks a request, calls its handler, and waits for the decision.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The heads of the responses that the layer makes.
+//! The status and headers of the responses that the layer makes.
 
 use bytes::Bytes;
 use http::header::{

@@ -1,4 +1,4 @@
-//! A response whose body is to be the last event of a stream that is open already.
+//! The last event of a stream whose handler returned a response of its own: that response's body.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

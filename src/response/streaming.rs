@@ -1,5 +1,4 @@
-//! An open event stream: frames as they come, keep-alives while none comes, and the handler driven
-//! on all the while.
+//! An open event stream: hands out frames, sends keep-alives in between, and drives the handler on.
 
 use std::future::Future;
 use std::pin::Pin;

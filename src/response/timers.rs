@@ -1,5 +1,4 @@
-//! The timers of a response: when a quiet stream gets a comment, and when a late reply becomes a
-//! stream.
+//! The timers of a response: the keep-alive of a quiet stream, and `stream_after` for a late reply.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! A handler that runs while it is not decided what the response is to be.
+//! A handler that runs before it is decided whether its response is one JSON reply or a stream.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Accepting a `subscriptions/listen` request.
+//! Accepts a `subscriptions/listen` request: acknowledges and registers it.
 
 use super::change;
 use super::filter::SubscriptionFilter;

@@ -1,4 +1,4 @@
-//! A change that subscribers hear of.
+//! [`Change`]: what subscribers are told, and its frames.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a client wants to hear of.
+//! [`SubscriptionFilter`]: the changes that a client asks to be told of.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

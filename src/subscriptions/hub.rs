@@ -1,4 +1,4 @@
-//! The open subscriptions of a server, as one handle.
+//! [`Subscriptions`]: the open subscriptions of a server, and how they end.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which subscriptions the update of a resource concerns.
+//! [`ResourceMatch`]: which subscriptions the update of a resource concerns.
 
 use std::fmt;
 use std::sync::Arc;

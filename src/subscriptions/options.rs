@@ -1,4 +1,4 @@
-//! The options of a server's subscriptions.
+//! The options of [`Subscriptions`](crate::subscriptions::Subscriptions), and the relay's trait.
 
 use std::fmt;
 use std::sync::Arc;

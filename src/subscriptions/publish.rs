@@ -1,4 +1,4 @@
-//! Telling subscribers of a change: those of this node, and through the relay the others.
+//! Tells subscribers of a change: those of this node directly, the others through the relay.
 
 use std::sync::Arc as StdArc;
 

@@ -299,6 +299,24 @@ fn every_file_imports_from_below() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// CONTRIBUTING.md leads through `src/`: every file that it names is there.
+#[test]
+fn the_tour_leads_to_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("CONTRIBUTING.md")).expect("CONTRIBUTING.md");
+    let paths: Vec<&str> = text
+        .split('`')
+        .filter(|code| code.starts_with("src/") && code.ends_with(".rs"))
+        .collect();
+    assert!(paths.len() > 20, "the tour is gone: {paths:?}");
+    for path in paths {
+        assert!(
+            root.join(path).is_file(),
+            "CONTRIBUTING.md names {path}, which is not there"
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{BTreeMap, FLOORS, audit};

@@ -1,7 +1,7 @@
-//! Putting strings and raw JSON into a message, fit for one line of an event stream.
+//! Writes strings and raw JSON into a message, so that it fits into one line of an event stream.
 //!
-//! A CR or LF would end the line; naive readers also split at NUL, U+0085, U+2028 and U+2029. So the
-//! first two never occur and the others only as `\u` escapes.
+//! A CR or LF would end the line, and simple readers also split at NUL, U+0085, U+2028 and U+2029. So
+//! the first two are left out, and the others are written as `\u` escapes.
 
 use bytes::BufMut;
 

@@ -1,4 +1,4 @@
-//! Quoting what a client sent in a message about it.
+//! Quotes what a client sent in an error about it.
 
 /// Longer texts are cut.
 const LIMIT: usize = 80;

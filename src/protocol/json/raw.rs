@@ -1,4 +1,4 @@
-//! A JSON text that is valid and was not read.
+//! [`RawJson`]: a valid JSON text that was not read.
 
 use std::fmt;
 

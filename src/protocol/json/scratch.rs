@@ -1,4 +1,4 @@
-//! Recycled buffers for what is encoded outside the lock.
+//! Recycled buffers for what is encoded outside of the lock.
 
 use std::cell::Cell;
 

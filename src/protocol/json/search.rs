@@ -1,4 +1,4 @@
-//! Finding what ends a run of plain characters in a string.
+//! Finds the end of a run of plain characters in a string.
 
 /// The first quote, backslash or control character at or after `at`; the length when there is none.
 ///

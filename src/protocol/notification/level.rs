@@ -1,3 +1,5 @@
+//! The levels of log records.
+
 use std::fmt;
 use std::str::FromStr;
 

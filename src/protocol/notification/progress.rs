@@ -1,4 +1,4 @@
-//! Progress of a request, as the handler tells it.
+//! Progress: its numbers, and the frame that reports it.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-//! Notifications that a server sends, and what the protocol asks of them.
+//! What kind of notification a value is, and what the protocol asks of that kind.
 
 use serde::Serialize;
 use serde::ser::Serializer;

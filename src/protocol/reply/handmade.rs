@@ -1,4 +1,4 @@
-//! Responses that somebody else wrote.
+//! JSON-RPC responses that a handler wrote by itself: recognizes them, and stamps them.
 
 use super::members::{SUBSCRIPTION_ID, find, stamp};
 use crate::protocol::id::RequestId;

@@ -1,6 +1,9 @@
+//! A request that is refused before it reaches a handler: its error, its status, and the rule.
+
 use bytes::Bytes;
 use http::StatusCode;
 
+use super::codes;
 use super::rpc_error::RpcError;
 use crate::protocol::id::RequestId;
 
@@ -31,6 +34,20 @@ impl Rejection {
             RpcError::new(code, message).with_status(status),
             None,
             reason,
+        )
+    }
+
+    /// A request that may not come from where it comes, or not go where it goes.
+    #[cold]
+    pub(crate) fn forbidden(
+        reason: &'static str,
+        message: impl Into<std::borrow::Cow<'static, str>>,
+    ) -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            codes::INVALID_REQUEST,
+            reason,
+            message,
         )
     }
 

@@ -1,4 +1,4 @@
-//! A result, as the response that carries it.
+//! Writes the response that carries a result, with the members that the protocol adds.
 
 use super::members::{SERVER_INFO, SUBSCRIPTION_ID, add_member, find, replace, stamp};
 use crate::protocol::id::RequestId;

@@ -1,3 +1,5 @@
+//! [`RpcError`]: a JSON-RPC error, the HTTP status that it is sent with, and its response.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How a server names itself.
+//! [`ServerInfo`]: the name and version of a server.
 
 use serde::Serialize;
 

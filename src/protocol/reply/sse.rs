@@ -1,7 +1,7 @@
-//! The wire form of what is sent: compact JSON, and Server-Sent Events around it.
+//! Writes the frames of an event stream, and the compact JSON in them.
 //!
-//! Readers in the field split lines on more than the standard's CR and LF, so the characters that
-//! any of them takes for a line end appear only as `\u` escapes; see [`encode`](crate::protocol::json::encode).
+//! Simple readers split lines at more characters than the standard's CR and LF. All of these appear
+//! only as `\u` escapes; see [`encode`](crate::protocol::json::encode).
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `Content-Type` and `Accept`.
+//! `Content-Type` and `Accept`: which media types a client sends and takes.
 
 use http::{HeaderMap, HeaderValue, header};
 

@@ -1,12 +1,12 @@
-//! What can be judged before the body is read.
+//! The checks of a request's head, in the protocol's order.
 
 use std::borrow::Cow;
 
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 
 use super::accept::{Accepts, accepts, is_json};
-use super::host::AllowedHosts;
-use super::origin::AllowedOrigins;
+use super::host::{AllowedHosts, check_host};
+use super::origin::{AllowedOrigins, check_origin};
 use crate::protocol::json::quote::quote_bytes;
 use crate::protocol::reply::codes::INVALID_REQUEST;
 use crate::protocol::reply::rejection::Rejection;
@@ -60,70 +60,6 @@ pub(crate) fn check_head(
             "`Accept` must list `application/json` and `text/event-stream`",
         )
     })
-}
-
-fn check_origin(headers: &HeaderMap, allowed: &AllowedOrigins) -> Result<(), Rejection> {
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    let Some(origin) = origins.next() else {
-        return Ok(());
-    };
-    if origins.next().is_some() {
-        return Err(forbidden(
-            "several origins",
-            "`Origin` is there more than once; send it once".to_owned(),
-        ));
-    }
-    if allowed.allows(origin.as_bytes().trim_ascii()) {
-        return Ok(());
-    }
-    Err(forbidden(
-        "origin not allowed",
-        format!(
-            "`Origin` {} is not allowed: add it to the server's allowed origins if its pages may use \
-             this endpoint",
-            quote_bytes(origin.as_bytes())
-        ),
-    ))
-}
-
-/// Every name that the request gives must be allowed, since proxies differ in which they look at.
-fn check_host(uri: &Uri, headers: &HeaderMap, allowed: &AllowedHosts) -> Result<(), Rejection> {
-    let mut lines = headers.get_all(header::HOST).iter();
-    let line = lines.next();
-    if lines.next().is_some() {
-        return Err(forbidden(
-            "several hosts",
-            "`Host` is there more than once; send it once".to_owned(),
-        ));
-    }
-    let authority = uri
-        .authority()
-        .map(|authority| authority.as_str().as_bytes());
-    let named = [authority, line.map(|line| line.as_bytes().trim_ascii())];
-    if named.iter().all(Option::is_none) {
-        return Err(forbidden(
-            "no host",
-            "`Host` is missing: name the host that the request is for".to_owned(),
-        ));
-    }
-    for host in named.into_iter().flatten() {
-        if !allowed.allows(host) {
-            return Err(forbidden(
-                "host not allowed",
-                format!(
-                    "`Host` {} is not allowed: add it to the server's allowed hosts if the endpoint \
-                     is reached by this name",
-                    quote_bytes(host)
-                ),
-            ));
-        }
-    }
-    Ok(())
-}
-
-#[cold]
-fn forbidden(reason: &'static str, message: String) -> Rejection {
-    Rejection::new(StatusCode::FORBIDDEN, INVALID_REQUEST, reason, message)
 }
 
 #[cfg(test)]

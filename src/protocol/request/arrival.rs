@@ -1,4 +1,4 @@
-//! A body that is too large, or does not arrive.
+//! The rejections of a body that is too large or does not arrive.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The checks of a body and of the headers that mirror it, in the protocol's order.
+//! The checks of a request's body, and of the headers against it, in the protocol's order.
 
 use std::borrow::Cow;
 

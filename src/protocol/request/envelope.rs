@@ -1,5 +1,5 @@
-//! One pass over a body: its syntax is checked to the end, and what matters of it is located.
-//! Nothing is judged here but duplicates; [`check`](super::check) does the rest.
+//! One pass over a body: checks its syntax to the end, and locates the members that matter, each of
+//! them once or twice. The other files of the room judge them.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,8 +1,14 @@
+//! `Host`: the names by which an endpoint may be called, and the check of a request's.
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use http::{HeaderMap, Uri, header};
+
 use super::origin::HostName;
+use crate::protocol::json::quote::quote_bytes;
+use crate::protocol::reply::rejection::Rejection;
 
 /// A name under which the endpoint is reached, with or without a port: `mcp.example.com`,
 /// `localhost:8080`, `[::1]`.
@@ -127,4 +133,43 @@ impl AllowedHosts {
                 name.is(&allowed.name) && (allowed.port.is_none() || allowed.port == port)
             })
     }
+}
+
+/// Every name that the request gives must be allowed, since proxies differ in which they look at.
+pub(super) fn check_host(
+    uri: &Uri,
+    headers: &HeaderMap,
+    allowed: &AllowedHosts,
+) -> Result<(), Rejection> {
+    let mut lines = headers.get_all(header::HOST).iter();
+    let line = lines.next();
+    if lines.next().is_some() {
+        return Err(Rejection::forbidden(
+            "several hosts",
+            "`Host` is there more than once; send it once",
+        ));
+    }
+    let authority = uri
+        .authority()
+        .map(|authority| authority.as_str().as_bytes());
+    let named = [authority, line.map(|line| line.as_bytes().trim_ascii())];
+    if named.iter().all(Option::is_none) {
+        return Err(Rejection::forbidden(
+            "no host",
+            "`Host` is missing: name the host that the request is for",
+        ));
+    }
+    for host in named.into_iter().flatten() {
+        if !allowed.allows(host) {
+            return Err(Rejection::forbidden(
+                "host not allowed",
+                format!(
+                    "`Host` {} is not allowed: add it to the server's allowed hosts if the endpoint \
+                     is reached by this name",
+                    quote_bytes(host)
+                ),
+            ));
+        }
+    }
+    Ok(())
 }

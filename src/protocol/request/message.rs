@@ -1,4 +1,4 @@
-//! The request or notification of an HTTP request, once it has passed.
+//! [`Message`]: a request or notification that has passed the checks.
 
 use std::borrow::Cow;
 use std::fmt;

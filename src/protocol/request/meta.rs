@@ -1,3 +1,5 @@
+//! [`RequestMeta`]: what a request says about itself in `params._meta`, kept without its body.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,7 +1,14 @@
+//! `Origin`: the web pages that may call an endpoint, and the check of a request's.
+
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::Arc;
+
+use http::{HeaderMap, header};
+
+use crate::protocol::json::quote::quote_bytes;
+use crate::protocol::reply::rejection::Rejection;
 
 /// A host as it stands in an origin or a `Host` header. Case is folded where it is compared.
 #[derive(Clone, Copy, Debug)]
@@ -263,4 +270,28 @@ impl AllowedOrigins {
         (self.loopback && web && page.host.is_loopback())
             || self.list.iter().any(|allowed| allowed.is(&page))
     }
+}
+
+pub(super) fn check_origin(headers: &HeaderMap, allowed: &AllowedOrigins) -> Result<(), Rejection> {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let Some(origin) = origins.next() else {
+        return Ok(());
+    };
+    if origins.next().is_some() {
+        return Err(Rejection::forbidden(
+            "several origins",
+            "`Origin` is there more than once; send it once",
+        ));
+    }
+    if allowed.allows(origin.as_bytes().trim_ascii()) {
+        return Ok(());
+    }
+    Err(Rejection::forbidden(
+        "origin not allowed",
+        format!(
+            "`Origin` {} is not allowed: add it to the server's allowed origins if its pages may use \
+             this endpoint",
+            quote_bytes(origin.as_bytes())
+        ),
+    ))
 }

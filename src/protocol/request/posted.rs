@@ -1,4 +1,4 @@
-//! A body that was scanned, with the headers that came with it: what the checks look at.
+//! A scanned body and the headers that came with it: what the checks look at.
 
 use http::HeaderMap;
 

@@ -1,4 +1,4 @@
-//! What a request must say of itself in `params._meta`.
+//! The check of `params._meta`: what a request must say about itself.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Whether a body is one JSON-RPC request or notification, in which nothing that matters is there
-//! twice.
+//! The check that a body is one JSON-RPC request or notification, and that no member that matters
+//! is there twice.
 
 use std::borrow::Cow;
 
