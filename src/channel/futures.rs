@@ -21,7 +21,7 @@ impl Channel {
     ///
     /// The way for a task to notice that the client is gone; the handler itself is cancelled then.
     /// A handle that was closed alone resolves at once, with
-    /// [`CloseReason::Closed`](crate::CloseReason::Closed).
+    /// [`CloseReason::Closed`].
     ///
     /// The guide on [disconnects](crate::guide::disconnects) tells when a server notices one.
     ///

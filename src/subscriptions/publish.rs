@@ -38,13 +38,13 @@ impl Subscriptions {
 
     /// Tells that a resource changed. Returns how many subscribers that concerns on this node.
     ///
-    /// Which subscriptions it concerns is for the [matching](Builder::resource_match) to say; by
+    /// Which subscriptions it concerns is for the [matching](crate::subscriptions::Builder::resource_match) to say; by
     /// default those of this very URI.
     pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
         self.publish(&Change::Resource(uri.into()))
     }
 
-    /// Tells the subscribers of this node, and through the [relay](Builder::relay), if there is
+    /// Tells the subscribers of this node, and through the [relay](crate::subscriptions::Builder::relay), if there is
     /// one, those of the others.
     pub fn publish(&self, change: &Change) -> usize {
         let told = self.deliver(change);
