@@ -1,7 +1,7 @@
 //! Writes the frames of an event stream, and the compact JSON in them.
 //!
 //! Simple readers split lines at more characters than the standard's CR and LF. All of these appear
-//! only as `\u` escapes; see [`encode`].
+//! only as `\u` escapes; see [`mod@encode`].
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
