@@ -106,6 +106,34 @@ async fn a_quiet_stream_carries_a_comment_each_interval() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_handler_that_spends_its_task_s_budget_does_not_silence_the_timers() {
+    let spend = || async {
+        while tokio::task::coop::has_budget_remaining() {
+            tokio::task::coop::consume_budget().await
+        }
+    };
+    let quiet = served_by(
+        keep_alive(seconds(10)),
+        move |channel: Channel, _| async move {
+            channel.start_stream().unwrap();
+            spend().await;
+            sleep(seconds(25)).await;
+            Reply::result(result())
+        },
+    );
+    let answer = tokio::spawn(async move { timed(quiet, &Call::tool("x")).await });
+    assert_eq!(ticks(&answer.await.unwrap().2), [10_000, 20_000]);
+
+    let late = served_by(stream_after(seconds(10)), move |_: Channel, _| async move {
+        spend().await;
+        sleep(seconds(25)).await;
+        Reply::result(result())
+    });
+    let answer = tokio::spawn(async move { timed(late, &Call::tool("x")).await });
+    assert_eq!(answer.await.unwrap().0, 10_000);
+}
+
+#[tokio::test(start_paused = true)]
 async fn keep_alives_go_on_while_a_task_has_the_channel() {
     let service = served_by(keep_alive(seconds(10)), |channel: Channel, _| async move {
         channel.start_stream().unwrap();

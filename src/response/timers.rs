@@ -1,10 +1,11 @@
 //! The timers of a response: the keep-alive of a quiet stream, and `stream_after` for a late reply.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, Sleep};
 
 /// A timer that exists only once it was waited for.
@@ -32,7 +33,10 @@ impl Timer {
         if known && !sleep.is_elapsed() {
             return Poll::Pending;
         }
-        let fired = sleep.as_mut().poll(cx);
+        // Whatever the handler has left of the task's budget: a timer that has none would not take
+        // note of whom to wake.
+        let sleeping = poll_fn(|cx| sleep.as_mut().poll(cx));
+        let fired = pin!(unconstrained(sleeping)).poll(cx);
         if fired.is_ready() {
             self.asked = None;
         } else if !known {
