@@ -2,12 +2,15 @@
 //! ends. No waker, no clock, no bytes.
 //!
 //! ```text
-//!             first send that streams, start_stream
-//!    Undecided ─────────────────────────────────────▶ Stream
-//!        │ end(reason), handler returned                │ end(reason), handler returned
-//!        ▼                                              ▼
-//!      Single                                          Done
+//!             first send that streams, start_stream, stream_reply
+//!    Undecided ─────────────────────────────────────────────────▶ Stream
+//!        │ end(reason), handler returned     stream_reply ▲          │ end(reason), handler returned
+//!        ▼                                                │          ▼
+//!      Single ────────────────────────────────────────────┘        Done
 //! ```
+//!
+//! It does not know what a client that takes only JSON may be sent: such a client's request has
+//! neither a progress token nor a log level, and other notifications are refused before.
 
 use crate::error::CloseReason;
 

@@ -1,12 +1,10 @@
-//! Putting a frame into the queue, or its sender into the line of those that wait for room.
-
-use std::task::{Context, Poll};
+//! Puts a frame into the queue, if the protocol allows it and there is room.
 
 use bytes::BytesMut;
 
-use super::locked::{Locked, Sent};
+use super::locked::Locked;
 use super::shared::Shared;
-use super::waiters::{Event, Ticket};
+use super::waiters::Ticket;
 use crate::error::SendError;
 use crate::protocol::id::ProgressToken;
 use crate::protocol::notification::progress::{Progress, ProgressNumber};
@@ -29,7 +27,7 @@ pub(crate) enum Item<'a> {
 
 /// What became of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queued {
+pub(super) enum Queued {
     Yes,
     /// There is no room for it yet.
     Full,
@@ -61,40 +59,13 @@ impl Shared {
         }
     }
 
-    /// Queues an item, or puts its sender into the line when there is no room. Once this is ready,
-    /// the sender has to [`leave`](Self::leave) the line.
-    pub(crate) fn poll_send(
-        &self,
-        item: Item<'_>,
-        ticket: &mut Ticket,
-        cx: &Context<'_>,
-    ) -> Poll<Result<Sent, SendError>> {
-        let mut inner = self.lock();
-        let first = inner.waiters.goes_first(ticket);
-        let sent = match self.queue(&mut inner, item, first)? {
-            Queued::Yes => inner.budget_spent(),
-            Queued::Skipped => {
-                drop(inner);
-                skipped();
-                return Poll::Ready(Ok(Sent::Done));
-            }
-            Queued::Full => {
-                let stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
-                drop(inner);
-                drop(stale);
-                return Poll::Pending;
-            }
-        };
-        let poller = inner.wake_poller();
-        drop(inner);
-        if let Some(poller) = poller {
-            poller.wake();
-        }
-        Poll::Ready(Ok(sent))
-    }
-
     /// `first` says that nobody waits who came before.
-    fn queue(&self, inner: &mut Locked, item: Item<'_>, first: bool) -> Result<Queued, SendError> {
+    pub(super) fn queue(
+        &self,
+        inner: &mut Locked,
+        item: Item<'_>,
+        first: bool,
+    ) -> Result<Queued, SendError> {
         match item {
             Item::Progress(progress) => {
                 inner.state.admit(Frame::Progress)?;
@@ -171,6 +142,6 @@ impl Shared {
     }
 }
 
-fn skipped() {
+pub(super) fn skipped() {
     crate::trace::debug!("progress that does not increase is not sent");
 }

@@ -1,12 +1,12 @@
-//! The futures that a channel hands out: [`Sending`] waits for room, [`Closed`] for the end, and
-//! [`Flush`] until everything was handed to the server.
+//! The waiting of a channel: [`Sending`] waits in line for room, [`Closed`] for the end, and [`Flush`]
+//! until everything was handed to the server.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use super::enqueue::Item;
+use super::enqueue::{Item, Queued, skipped};
 use super::handle::Channel;
 use super::locked::Sent;
 use super::shared::Shared;
@@ -245,6 +245,38 @@ impl fmt::Debug for Flush<'_> {
 }
 
 impl Shared {
+    /// Queues an item, or puts its sender into the line when there is no room. Once this is ready,
+    /// the sender has to [`leave`](Self::leave) the line.
+    pub(crate) fn poll_send(
+        &self,
+        item: Item<'_>,
+        ticket: &mut Ticket,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Sent, SendError>> {
+        let mut inner = self.lock();
+        let first = inner.waiters.goes_first(ticket);
+        let sent = match self.queue(&mut inner, item, first)? {
+            Queued::Yes => inner.budget_spent(),
+            Queued::Skipped => {
+                drop(inner);
+                skipped();
+                return Poll::Ready(Ok(Sent::Done));
+            }
+            Queued::Full => {
+                let stale = inner.waiters.wait(ticket, Event::Room, cx.waker());
+                drop(inner);
+                drop(stale);
+                return Poll::Pending;
+            }
+        };
+        let poller = inner.wake_poller();
+        drop(inner);
+        if let Some(poller) = poller {
+            poller.wake();
+        }
+        Poll::Ready(Ok(sent))
+    }
+
     /// Waits until the channel is closed.
     pub(crate) fn poll_closed(&self, ticket: &mut Ticket, cx: &Context<'_>) -> Poll<CloseReason> {
         let mut inner = self.lock();

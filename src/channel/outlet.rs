@@ -1,5 +1,5 @@
-//! The end that writes the response: it takes out what the handle put in. Dropped, it tells the
-//! channel that the client is gone.
+//! The end that writes the response: it takes out what the handle put in. Dropped, it tells tasks that
+//! hold a handle that the client is gone; the handler itself is dropped by its driver.
 
 use std::fmt;
 use std::task::{Poll, Waker};

@@ -1,4 +1,4 @@
-//! The changes that wait to be sent to the other nodes, and those that come from them.
+//! The changes that wait to be sent to the other nodes, each once, and those that come from them.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;

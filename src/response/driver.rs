@@ -1,5 +1,5 @@
-//! Polls the handler and tells its channel what became of it; catches its panics; drops it when the
-//! client hangs up.
+//! Polls the handler and tells its channel what became of it; drops it when the client hangs up; catches
+//! the panics of all code that is not ours.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

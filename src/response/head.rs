@@ -1,4 +1,4 @@
-//! The status and headers of the responses that the layer makes.
+//! Writes the heads of the responses that the layer makes.
 
 use bytes::Bytes;
 use http::header::{

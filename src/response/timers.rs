@@ -67,7 +67,6 @@ pub(crate) struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// `timer` may be one that ran before.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         Self {
             interval,

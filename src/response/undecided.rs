@@ -1,4 +1,5 @@
-//! A handler that runs before it is decided whether its response is one JSON reply or a stream.
+//! Runs a handler until it is decided whether its response is one JSON reply or a stream, opens the
+//! stream for a late reply (`stream_after`), and makes that response.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Tells subscribers of a change: those of this node directly, the others through the relay.
+//! Tells subscribers of a change: those of this node directly, the others through the relay. Equal
+//! changes that wait are merged by the channel's slots.
 
 use std::sync::Arc as StdArc;
 

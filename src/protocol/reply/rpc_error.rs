@@ -1,4 +1,4 @@
-//! [`RpcError`]: a JSON-RPC error, the HTTP status that it is sent with, and its response.
+//! [`RpcError`]: a JSON-RPC error, the HTTP status that follows from its code, and its response.
 
 use std::borrow::Cow;
 use std::fmt;

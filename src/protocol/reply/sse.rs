@@ -1,4 +1,5 @@
-//! Writes the frames of an event stream, and the compact JSON in them.
+//! How an event is framed, and the writer of most; progress and the changes of subscriptions put the
+//! same frame around bytes of their own.
 //!
 //! Simple readers split lines at more characters than the standard's CR and LF. All of these appear
 //! only as `\u` escapes; see [`mod@encode`].

@@ -1,5 +1,5 @@
-//! One pass over a body: checks its syntax to the end, and locates the members that matter, each of
-//! them once or twice. The other files of the room judge them.
+//! One pass over a body: checks its syntax to the end, locates the members that matter, and knows
+//! which of them may be there only once.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
