@@ -8,6 +8,7 @@ use tower_layer::Layer;
 use crate::channel::Options;
 use crate::config::Config;
 use crate::protocol::json::MAX_LENGTH;
+use crate::protocol::notification::level::LogLevel;
 use crate::protocol::reply::server_info::ServerInfo;
 use crate::protocol::request::host::AllowedHosts;
 use crate::protocol::request::origin::AllowedOrigins;
@@ -127,6 +128,30 @@ impl McpChannelLayer {
     /// against DNS rebinding.
     pub fn allowed_hosts(self, hosts: AllowedHosts) -> Self {
         self.with(|config| config.policy.hosts = Some(hosts))
+    }
+
+    /// Whether clients of earlier revisions of the protocol are served: `2024-11-05`, `2025-03-26`,
+    /// `2025-06-18` and `2025-11-25`. Default: yes.
+    ///
+    /// Handlers are written for the modern revision, and the layer puts what they do into the form
+    /// that each client knows; the guide [Clients old and new] tells what such a client gets and what
+    /// it cannot have. When it is off, their requests are rejected like others that lack what the
+    /// modern revision asks for.
+    ///
+    /// Their requests carry no `Mcp-Method` and no `Mcp-Name`. Where a gateway decides by these
+    /// headers, have it look into the body as well, or turn this off.
+    ///
+    /// [Clients old and new]: crate::guide::eras
+    pub fn legacy_clients(self, served: bool) -> Self {
+        self.with(|config| config.policy.legacy.served = served)
+    }
+
+    /// The least severe level of log records for a client of an earlier revision. Such a client does
+    /// not say with each request which records it wants. `None` sends it none. Default:
+    /// [`LogLevel::Info`].
+    pub fn legacy_log_level(self, level: impl Into<Option<LogLevel>>) -> Self {
+        let level = level.into();
+        self.with(|config| config.policy.legacy.log_level = level)
     }
 
     /// The server's name and version, which every result then carries in its `_meta`, as

@@ -54,6 +54,7 @@ pub use handler::request_body::RequestBody;
 #[cfg(feature = "task")]
 pub use handler::task::{TaskFuture, TaskLayer, TaskService};
 pub use layer::McpChannelLayer;
+pub use protocol::era::{Era, PROTOCOL_VERSION};
 pub use protocol::id::{ProgressToken, RequestId};
 pub use protocol::json::raw::RawJson;
 pub use protocol::notification::level::{LogLevel, UnknownLogLevel};
@@ -65,7 +66,6 @@ pub use protocol::request::host::{AllowedHosts, Host, InvalidHost};
 pub use protocol::request::message::Message;
 pub use protocol::request::meta::RequestMeta;
 pub use protocol::request::origin::{AllowedOrigins, InvalidOrigin, Origin};
-pub use protocol::request::version::PROTOCOL_VERSION;
 pub use response::body::ResponseBody;
 pub use response::future::ResponseFuture;
 pub use service::McpChannelService;

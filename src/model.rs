@@ -53,6 +53,7 @@ fn info(subscription: bool, buffer_limit: usize) -> Info {
         }),
         copied: http::Extensions::new(),
         subscription,
+        form: Default::default(),
     }
 }
 

@@ -7,8 +7,10 @@ use super::outlet::Outlet;
 use super::shared::{Info, Shared};
 use super::sync::Arc;
 use crate::error::SendError;
+use crate::protocol::era::Era;
 use crate::protocol::id::{ProgressToken, RequestId};
 use crate::protocol::notification::level::LogLevel;
+use crate::protocol::reply::legacy::Form;
 use crate::protocol::request::message::Message;
 use crate::protocol::request::meta::RequestMeta;
 
@@ -84,6 +86,20 @@ impl Channel {
     #[must_use]
     pub fn meta(&self) -> &RequestMeta {
         &self.shared.info.meta
+    }
+
+    /// Which era of the protocol the client speaks. Handlers need not ask: what they send and reply
+    /// is put into the client's form.
+    #[must_use]
+    pub fn era(&self) -> Era {
+        self.meta().era()
+    }
+
+    /// The protocol version that the request is written in; see
+    /// [`RequestMeta::protocol_version`].
+    #[must_use]
+    pub fn protocol_version(&self) -> Option<&str> {
+        self.meta().protocol_version()
     }
 
     /// The token that ties progress to the request. None when the client wants no progress.
@@ -198,6 +214,12 @@ impl Channel {
             options: Default::default(),
             copied: values,
             subscription: message.is_subscription(),
+            form: match message.meta().era() {
+                Era::Modern => Form::Modern,
+                Era::Legacy => Form::Legacy {
+                    tool: message.method() == "tools/call",
+                },
+            },
         };
         let outlet = Outlet::new(info, true, None);
         (Self::new(outlet.shared()), outlet)

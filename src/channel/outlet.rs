@@ -16,6 +16,7 @@ use super::sync::Arc;
 use crate::error::CloseReason;
 use crate::protocol::id::RequestId;
 use crate::protocol::reply::handmade;
+use crate::protocol::reply::legacy::{self, Form};
 use crate::protocol::reply::rpc_error::RpcError;
 use crate::state::{Frame, Head};
 
@@ -272,6 +273,9 @@ impl Outlet {
     /// As [`send_last`](Self::send_last), for a response that somebody else wrote: the result of a
     /// subscription names it, and comes after its acknowledgement.
     pub(crate) fn send_last_response(&self, mut json: Vec<u8>) {
+        if let Some(translated) = self.translated(&json) {
+            return self.send_last(&translated);
+        }
         if let Some(id) = self.request_id().filter(|_| self.shared.info.subscription) {
             // What was found to be a response scans again.
             let result = handmade::stamp_result(&mut json, id).unwrap_or_default();
@@ -281,6 +285,23 @@ impl Outlet {
             }
         }
         self.send_last(&json);
+    }
+
+    /// What becomes of a response that a handler wrote by itself, for a client that is not modern.
+    /// None when it stays as it is.
+    pub(crate) fn translated(&self, json: &[u8]) -> Option<Vec<u8>> {
+        let info = &self.shared.info;
+        if info.form == Form::Modern {
+            return None;
+        }
+        let text = std::str::from_utf8(json).ok()?;
+        let server_info = info.options.server_info.as_deref();
+        legacy::translated(text, info.id.as_ref()?, info.form, server_info)
+    }
+
+    /// The form in which the request is answered.
+    pub(crate) fn form(&self) -> Form {
+        self.shared.info.form
     }
 
     /// Sends an internal error as the last event after [`Returned::LastEvent`].

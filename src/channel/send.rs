@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::futures::{Sending, Step};
 use super::handle::Channel;
 use crate::error::{CloseReason, SendError};
+use crate::protocol::era::Era;
 use crate::protocol::json::scratch::Scratch;
 use crate::protocol::notification::level::LogLevel;
 use crate::protocol::notification::progress::Progress;
@@ -263,8 +264,10 @@ impl Channel {
         if matches!(shape, Shape::Log(level) if !self.wants(level)) {
             return Ok(Step::Decided(Ok(())));
         }
-        let stamped = matches!(shape, Shape::Acknowledgement | Shape::Subscription)
-            || shared.info.subscription;
+        // Earlier revisions have no subscriptions of this kind.
+        let stamped = self.era() == Era::Modern
+            && (matches!(shape, Shape::Acknowledgement | Shape::Subscription)
+                || shared.info.subscription);
         if let Some(id) = self.request_id().filter(|_| stamped) {
             shape::stamp_subscription_id(&mut json.0, id).map_err(SendError::invalid)?;
         }
@@ -284,6 +287,9 @@ impl Channel {
                     "the `params.progressToken` of notifications/progress is the request's own token",
                 ))
             }
+            Shape::Acknowledgement if self.era() == Era::Legacy => Err(SendError::invalid(
+                "the client's version of the protocol has no subscriptions to acknowledge",
+            )),
             Shape::Cancelled if !self.shared.info.subscription => Err(SendError::invalid(
                 "a server cancels only a subscriptions/listen request: end this one with send_error",
             )),

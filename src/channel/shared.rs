@@ -17,6 +17,7 @@ use super::sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 use crate::error::{CloseReason, SendError};
 use crate::protocol::id::RequestId;
 use crate::protocol::json::scratch::Scratch;
+use crate::protocol::reply::legacy::{self, Form};
 use crate::protocol::reply::result;
 use crate::protocol::reply::result::Stamps;
 use crate::protocol::reply::rpc_error::RpcError;
@@ -33,6 +34,7 @@ pub(crate) struct Info {
     /// Values of the application that came with the request. They win over those of the options.
     pub(crate) copied: Extensions,
     pub(crate) subscription: bool,
+    pub(crate) form: Form,
 }
 
 pub(crate) struct Shared {
@@ -111,15 +113,27 @@ impl Shared {
     }
 
     pub(crate) fn failure(&self, message: &'static str) -> FinalReply {
-        self.error(&RpcError::internal(message).with_status(StatusCode::INTERNAL_SERVER_ERROR))
+        let error = RpcError::internal(message);
+        self.error(&match self.info.form {
+            Form::Modern => error.with_status(StatusCode::INTERNAL_SERVER_ERROR),
+            // These clients would not show it.
+            _ => error,
+        })
     }
 
     /// An error as this request's reply.
     pub(crate) fn error(&self, error: &RpcError) -> FinalReply {
         let mut json = Scratch::take();
-        error.write_response(self.info.id.as_ref(), &mut json.0);
+        let id = self.info.id.as_ref();
+        let status = match self.info.form {
+            Form::Modern => {
+                error.write_response(id, &mut json.0);
+                error.status()
+            }
+            form => legacy::write_error(error, form, id, &mut json.0),
+        };
         FinalReply {
-            status: error.status(),
+            status,
             retry_after: error.retry_after_seconds(),
             json,
         }
@@ -147,12 +161,19 @@ impl Shared {
         let Some(id) = &self.info.id else {
             return Err(SendError::CLOSED);
         };
-        let stamps = Stamps {
-            server_info: self.info.options.server_info.as_deref(),
-            subscription: self.info.subscription,
-        };
+        let server_info = self.info.options.server_info.as_deref();
         let mut json = Scratch::take();
-        result::write_response(&mut json.0, id, stamps, write).map_err(SendError::invalid)?;
+        match self.info.form {
+            Form::Modern => {
+                let stamps = Stamps {
+                    server_info,
+                    subscription: self.info.subscription,
+                };
+                result::write_response(&mut json.0, id, stamps, write)
+            }
+            form => legacy::write_response(&mut json.0, id, form, server_info, write),
+        }
+        .map_err(SendError::invalid)?;
         Ok(FinalReply {
             status: StatusCode::OK,
             retry_after: None,

@@ -3,11 +3,13 @@
 //! The rooms, each of which imports from those above it:
 //!
 //! - [`json`]: scanning, quoting and writing JSON text;
-//! - [`id`]: request ids and progress tokens, which every other room speaks of;
+//! - [`id`]: request ids and progress tokens, and [`era`]: the revisions that are served; every other
+//!   room speaks of them;
 //! - [`reply`]: what a server answers;
 //! - [`notification`]: what a server tells before it answers;
 //! - [`request`]: what a client sent, read and judged.
 
+pub(crate) mod era;
 pub(crate) mod id;
 pub(crate) mod json;
 pub(crate) mod notification;

@@ -12,6 +12,7 @@ use pin_project::pin_project;
 
 use super::driver::caught;
 use super::streaming::Stream;
+use super::translated::Translated;
 use crate::error::BoxError;
 
 /// The body of a response: a single JSON reply, an event stream that drives its handler, or the
@@ -48,6 +49,8 @@ enum Kind<F, B> {
     Full(Bytes),
     Inner(#[pin] B),
     Stream(Stream<F, B>),
+    /// Boxed: only clients of earlier revisions get one, and rarely.
+    Translated(Pin<Box<Translated<B>>>),
 }
 
 impl<F, B> ResponseBody<F, B> {
@@ -61,6 +64,12 @@ impl<F, B> ResponseBody<F, B> {
     pub(crate) fn inner(body: B) -> Self {
         Self {
             kind: Kind::Inner(body),
+        }
+    }
+
+    pub(crate) fn translated(body: Translated<B>) -> Self {
+        Self {
+            kind: Kind::Translated(Box::pin(body)),
         }
     }
 
@@ -119,6 +128,10 @@ where
             KindProj::Stream(stream) => stream
                 .poll_next(cx)
                 .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+            KindProj::Translated(body) => body
+                .as_mut()
+                .poll(cx)
+                .map(|bytes| bytes.map(|bytes| bytes.map(Frame::data))),
         }
     }
 
@@ -128,6 +141,7 @@ where
             Kind::Full(_) => false,
             Kind::Inner(body) => body.is_end_stream(),
             Kind::Stream(stream) => stream.is_done(),
+            Kind::Translated(body) => body.is_done(),
         }
     }
 
@@ -137,7 +151,8 @@ where
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Inner(body) => body.size_hint(),
             Kind::Stream(stream) if stream.is_done() => SizeHint::with_exact(0),
-            Kind::Stream(_) => SizeHint::default(),
+            Kind::Translated(body) if body.is_done() => SizeHint::with_exact(0),
+            Kind::Stream(_) | Kind::Translated(_) => SizeHint::default(),
         }
     }
 }
@@ -150,6 +165,7 @@ impl<F, B> fmt::Debug for ResponseBody<F, B> {
                 Kind::Full(_) => "single",
                 Kind::Inner(_) => "inner",
                 Kind::Stream(_) => "stream",
+                Kind::Translated(_) => "translated",
             })
             .finish()
     }

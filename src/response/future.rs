@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, Entry};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
@@ -23,10 +24,13 @@ use crate::collect::Collect;
 use crate::config::Config;
 use crate::error::BoxError;
 use crate::handler::request_body::RequestBody;
+use crate::protocol::era::Era;
+use crate::protocol::reply::legacy::Form;
 use crate::protocol::reply::rejection::Rejection;
 use crate::protocol::reply::rpc_error::RpcError;
 use crate::protocol::request::accept::Accepts;
 use crate::protocol::request::check::check_body;
+use crate::protocol::request::legacy::{self, Task};
 use crate::protocol::request::message::Message;
 
 const POLLED_AFTER_END: &str = "`ResponseFuture` polled after completion";
@@ -62,6 +66,7 @@ where
 #[pin_project(project = KindProj)]
 enum Kind<S, B, F> {
     Rejected(Option<Rejection>),
+    Answered(Option<Answer>),
     Reading(#[pin] Reading<S, B>),
     Running(Option<Running<F>>),
 }
@@ -82,6 +87,19 @@ struct Call<S> {
     parts: Parts,
     accepts: Accepts,
     config: Arc<Config>,
+}
+
+/// What became of a request whose body is there.
+enum Started<F> {
+    Running(Running<F>),
+    Answered(Answer),
+}
+
+/// What the layer answers by itself.
+enum Answer {
+    Reply(StatusCode, Bytes, Accepts),
+    /// To a notification.
+    Taken,
 }
 
 impl<S, B> ResponseFuture<S, B>
@@ -135,12 +153,22 @@ where
                     let rejection = rejection.take().expect(POLLED_AFTER_END);
                     return Poll::Ready(Ok(head::rejected(&rejection)));
                 }
+                KindProj::Answered(answer) => {
+                    let answer = answer.take().expect(POLLED_AFTER_END);
+                    return Poll::Ready(Ok(match answer {
+                        Answer::Taken => head::accepted(),
+                        Answer::Reply(status, json, accepts) => {
+                            head::answered(status, json, accepts)
+                        }
+                    }));
+                }
                 KindProj::Reading(reading) => {
                     let reading = reading.project();
                     let read = ready!(reading.collect.poll(reading.body, cx));
                     let call = reading.call.take().expect(POLLED_AFTER_END);
                     match read.and_then(|body| call.start(body)) {
-                        Ok(running) => kind.set(Kind::Running(Some(running))),
+                        Ok(Started::Running(running)) => kind.set(Kind::Running(Some(running))),
+                        Ok(Started::Answered(answer)) => kind.set(Kind::Answered(Some(answer))),
                         Err(rejection) => kind.set(Kind::Rejected(Some(rejection))),
                     }
                 }
@@ -159,14 +187,36 @@ where
     S: Service<Request<RequestBody>>,
 {
     /// Checks the body, and calls the handler with it.
-    fn start(mut self, body: Bytes) -> Result<Running<S::Future>, Rejection> {
-        let Parts {
-            headers,
-            uri,
-            extensions,
-            ..
-        } = &mut self.parts;
-        let message = check_body(headers, uri, self.accepts, body)?;
+    fn start(self, body: Bytes) -> Result<Started<S::Future>, Rejection> {
+        let Parts { headers, uri, .. } = &self.parts;
+        let legacy = self.config.policy.legacy;
+        let message = check_body(headers, uri, self.accepts, legacy, body)?;
+        if message.meta().era() == Era::Legacy {
+            return self.start_legacy(message);
+        }
+        self.run(message, Form::Modern).map(Started::Running)
+    }
+
+    /// Of a client of an earlier revision the layer answers some requests itself.
+    #[cold]
+    fn start_legacy(mut self, message: Message) -> Result<Started<S::Future>, Rejection> {
+        let (message, form) = match legacy::sort(message, &self.parts.uri) {
+            Task::Handle(message, form) => (message, form),
+            Task::Taken => return Ok(Started::Answered(Answer::Taken)),
+            Task::Reply(status, json) => {
+                let answer = Answer::Reply(status, json, self.accepts);
+                return Ok(Started::Answered(answer));
+            }
+        };
+        if let Entry::Occupied(mut length) = self.parts.headers.entry(CONTENT_LENGTH) {
+            length.insert(message.body().len().into());
+        }
+        self.run(message, form).map(Started::Running)
+    }
+
+    /// Calls the handler with a message.
+    fn run(mut self, message: Message, form: Form) -> Result<Running<S::Future>, Rejection> {
+        let extensions = &mut self.parts.extensions;
         let subscription = message.is_subscription();
         let id = message.id();
         let copied = caught("the clone of a value", || {
@@ -183,6 +233,7 @@ where
             options: Arc::clone(&self.config.channel),
             copied,
             subscription,
+            form,
         };
         let streamable = self.accepts != Accepts::JsonOnly;
         let outlet = Outlet::new(info, streamable, Some(Instant::now()));

@@ -1,6 +1,6 @@
 //! Writes the heads of the responses that the layer makes.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
     HeaderName, LAST_MODIFIED, TRAILER, TRANSFER_ENCODING,
@@ -11,6 +11,8 @@ use super::body::ResponseBody;
 use super::streaming::Stream;
 use crate::handler::reply::NO_LAYER_HEADER;
 use crate::protocol::reply::rejection::Rejection;
+use crate::protocol::reply::sse;
+use crate::protocol::request::accept::Accepts;
 
 /// Headers that speak of a body, and so do not go with another one.
 const OF_A_BODY: [HeaderName; 9] = [
@@ -44,6 +46,14 @@ pub(crate) fn single<F, B>(
 
 /// An event stream. Proxies are told not to hold it back.
 pub(crate) fn stream<F, B>(stream: Stream<F, B>) -> Response<ResponseBody<F, B>> {
+    with(
+        StatusCode::OK,
+        stream_headers(),
+        ResponseBody::stream(stream),
+    )
+}
+
+fn stream_headers() -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(3);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(
@@ -51,7 +61,21 @@ pub(crate) fn stream<F, B>(stream: Stream<F, B>) -> Response<ResponseBody<F, B>>
         HeaderValue::from_static("no-cache, no-transform"),
     );
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    with(StatusCode::OK, headers, ResponseBody::stream(stream))
+    headers
+}
+
+/// A reply of the layer's own, in a form that the client takes.
+pub(crate) fn answered<F, B>(
+    status: StatusCode,
+    json: Bytes,
+    accepts: Accepts,
+) -> Response<ResponseBody<F, B>> {
+    if accepts == Accepts::StreamOnly && status == StatusCode::OK {
+        let mut event = BytesMut::new();
+        sse::append_event(&mut event, &json);
+        return with(status, stream_headers(), ResponseBody::full(event.freeze()));
+    }
+    single(status, HeaderMap::new(), json)
 }
 
 /// The answer to a notification.

@@ -45,14 +45,8 @@ impl<B> LastEvent<B> {
         B::Error: Into<BoxError>,
     {
         let this = self.project();
-        // Its data and its errors are a user's, too.
-        let read = caught("the response body", || {
-            poll_read(this.body, this.read, *this.limit, cx)
-        });
-        match read {
-            Some(Poll::Pending) => return Poll::Pending,
-            Some(Poll::Ready(true)) => {}
-            Some(Poll::Ready(false)) | None => return Poll::Ready(None),
+        if !ready!(poll_read(this.body, this.read, *this.limit, cx)) {
+            return Poll::Ready(None);
         }
         let event = std::str::from_utf8(this.read)
             .ok()
@@ -69,8 +63,24 @@ impl<B> LastEvent<B> {
     }
 }
 
-/// Reads on into `read`. False when the body failed or is larger than `limit`, which is traced.
-fn poll_read<B>(
+/// Reads on into `read`. False when the body failed, panicked or is larger than `limit`, which is
+/// traced.
+pub(super) fn poll_read<B>(
+    body: Pin<&mut B>,
+    read: &mut Vec<u8>,
+    limit: u64,
+    cx: &mut Context<'_>,
+) -> Poll<bool>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
+    // Its data and its errors are a user's, too.
+    let polled = caught("the response body", || poll_inner(body, read, limit, cx));
+    polled.unwrap_or(Poll::Ready(false))
+}
+
+fn poll_inner<B>(
     mut body: Pin<&mut B>,
     read: &mut Vec<u8>,
     limit: u64,

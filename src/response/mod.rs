@@ -9,4 +9,5 @@ pub(crate) mod head;
 pub(crate) mod last_event;
 pub(crate) mod streaming;
 pub(crate) mod timers;
+pub(crate) mod translated;
 pub(crate) mod undecided;

@@ -98,6 +98,10 @@ impl<F, B> Stream<F, B> {
             }
             // After the last event no byte follows.
             Step::Wait { ended: true } if self.last.is_none() => Poll::Pending,
+            // Proxies hold a head back until the first byte of the body.
+            Step::Wait { .. } if self.first => {
+                self.hand_out(Bytes::from_static(sse::COMMENT), None, true)
+            }
             Step::Wait { .. } => self
                 .keep_alive
                 .poll(cx)

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Response, StatusCode};
+use http_body::Body;
 use tokio::time::Instant;
 
 use super::body::ResponseBody;
@@ -14,6 +15,7 @@ use super::driver::{Driver, INTERNAL, Outcome, Settled, headers_of};
 use super::head;
 use super::streaming::Stream;
 use super::timers::{KeepAlive, Timer};
+use super::translated::Translated;
 use crate::channel::{Decided, FinalReply};
 use crate::config::Config;
 use crate::error::BoxError;
@@ -139,9 +141,14 @@ impl<F> Running<F> {
     }
 
     /// Makes the response.
-    pub(crate) fn decide<B>(mut self, decision: Decision<B>) -> Response<ResponseBody<F, B>> {
+    pub(crate) fn decide<B: Body>(mut self, decision: Decision<B>) -> Response<ResponseBody<F, B>> {
         match decision {
-            Decision::Untouched(response) => response.map(ResponseBody::inner),
+            Decision::Untouched(response) => {
+                match Translated::new(response, self.driver.outlet, self.config.body_limit) {
+                    Ok(response) => response.map(ResponseBody::translated),
+                    Err(response) => response.map(ResponseBody::inner),
+                }
+            }
             Decision::Accepted => head::accepted(),
             Decision::Single(reply) => {
                 if let Some(seconds) = reply.retry_after {

@@ -15,7 +15,7 @@ use source::Source;
 const FLOORS: &[&[&str]] = &[
     &["error", "trace"],
     &["protocol/json"],
-    &["protocol/id"],
+    &["protocol/era", "protocol/id"],
     &["protocol/reply"],
     &["protocol/notification"],
     &["protocol/request"],

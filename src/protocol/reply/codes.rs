@@ -16,3 +16,6 @@ pub const HEADER_MISMATCH: i64 = -32020;
 pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
 /// The request's protocol version is not served.
 pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
+/// A resource is not there, in revisions before `2026-07-28`; see
+/// [`RpcError::resource_not_found`](crate::RpcError::resource_not_found).
+pub const LEGACY_RESOURCE_NOT_FOUND: i64 = -32002;

@@ -2,14 +2,15 @@
 
 use super::members::{SUBSCRIPTION_ID, find, stamp};
 use crate::protocol::id::RequestId;
-use crate::protocol::json::{JsonError, Kind, Scanner, Value, scan};
+use crate::protocol::json::{JsonError, Kind, Scanner, Span, scan};
 
 /// Whether `text` is a JSON-RPC response to the request with this id.
 pub(crate) fn answers(text: &str, id: &RequestId) -> bool {
-    reads(text, id).unwrap_or(false)
+    answer(text, id).is_some()
 }
 
-fn reads(text: &str, id: &RequestId) -> Option<bool> {
+/// What a JSON-RPC response to the request with this id says; none when `text` is no such response.
+pub(super) fn answer(text: &str, id: &RequestId) -> Option<Answer> {
     let whole = scan(text, |scanner| {
         let value = scanner.any()?;
         scanner.end()?;
@@ -19,12 +20,22 @@ fn reads(text: &str, id: &RequestId) -> Option<bool> {
     let [jsonrpc, got, result, error] =
         find(text, object, ["jsonrpc", "id", "result", "error"]).ok()?;
     let got: RequestId = serde_json::from_str(got?.span.of(text)).ok()?;
-    let is_object = |m: Option<Value>| m.is_some_and(|m| m.kind == Kind::Object);
-    Some(
-        jsonrpc?.span.of(text) == r#""2.0""#
-            && got == *id
-            && ((is_object(result) && error.is_none()) || (is_object(error) && result.is_none())),
-    )
+    if jsonrpc?.span.of(text) != r#""2.0""# || got != *id {
+        return None;
+    }
+    match (result, error) {
+        (Some(result), None) if result.kind == Kind::Object => Some(Answer::Result(result.span)),
+        (None, Some(error)) if error.kind == Kind::Object => Some(Answer::Error),
+        _ => None,
+    }
+}
+
+/// What a response says.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer {
+    /// With the place of the result.
+    Result(Span),
+    Error,
 }
 
 /// Sees to it that the result in `json`, a response, names its `subscriptions/listen` request.

@@ -53,6 +53,31 @@ pub(crate) fn add_member(out: &mut Vec<u8>, object: Span, key: &str, value: &[&[
     out[at..].rotate_right(added);
 }
 
+/// Takes every member of this key out of the object at `object` in `out`, which ends there.
+pub(crate) fn remove(out: &mut Vec<u8>, object: Span, key: &str) -> Result<(), JsonError> {
+    let text = object.of(std::str::from_utf8(out).unwrap_or_default());
+    let kept = scan(text, |scanner| {
+        let mut kept = Vec::with_capacity(text.len());
+        let mut members = scanner.object()?;
+        while let Some(name) = scanner.member(&mut members)? {
+            let value = scanner.any()?;
+            if !name.is(text, key) {
+                kept.push(if kept.is_empty() { b'{' } else { b',' });
+                kept.extend_from_slice(name.0.of(text).as_bytes());
+                kept.push(b':');
+                kept.extend_from_slice(value.span.of(text).as_bytes());
+            }
+        }
+        if kept.is_empty() {
+            kept.push(b'{');
+        }
+        kept.push(b'}');
+        Ok(kept)
+    })?;
+    out.splice(object.range(), kept);
+    Ok(())
+}
+
 /// Puts `value` in the place of what stands at `span` of `out`.
 pub(crate) fn replace(out: &mut Vec<u8>, span: Span, value: &[u8]) {
     out.splice(span.range(), value.iter().copied());
@@ -92,6 +117,23 @@ pub(crate) fn stamp(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_member_is_taken_out_wherever_it_stands() {
+        for (object, rest) in [
+            (r#"{}"#, "{}"),
+            (r#"{"t":1}"#, "{}"),
+            (r#"{"t":1,"a":{"t":2}}"#, r#"{"a":{"t":2}}"#),
+            (r#"{"a":1,"t":2,"b":[3]}"#, r#"{"a":1,"b":[3]}"#),
+            (r#"{"a":1,"\u0074":2}"#, r#"{"a":1}"#),
+            (r#"{"t":1,"t":2,"a":"t"}"#, r#"{"a":"t"}"#),
+        ] {
+            let mut out = format!("before{object}").into_bytes();
+            let span = Span::new(6, out.len()).unwrap();
+            remove(&mut out, span, "t").unwrap();
+            assert_eq!(out, format!("before{rest}").into_bytes());
+        }
+    }
 
     fn stamped(json: &str) -> String {
         let mut out = json.as_bytes().to_vec();

@@ -4,6 +4,7 @@
 
 pub mod codes;
 pub(crate) mod handmade;
+pub(crate) mod legacy;
 pub(crate) mod members;
 pub(crate) mod rejection;
 pub(crate) mod result;

@@ -1,11 +1,16 @@
 //! Writes the response that carries a result, with the members that the protocol adds.
 
+use std::ops::Range;
+
 use super::members::{SERVER_INFO, SUBSCRIPTION_ID, add_member, find, replace, stamp};
 use crate::protocol::id::RequestId;
-use crate::protocol::json::{Kind, Span};
+use crate::protocol::json::{JsonError, Kind, Span};
 
 /// How a response begins.
 const ID: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+
+/// What is wrong with a result whose type is none.
+pub(super) const NO_TYPE: &str = "the `resultType` of a result is a string, or left out";
 
 /// The type of a result that says none.
 const COMPLETE: &[u8] = br#""complete""#;
@@ -33,18 +38,7 @@ pub(crate) fn write_response(
     stamps: Stamps<'_>,
     write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
 ) -> Result<(), String> {
-    out.extend_from_slice(ID);
-    let id_start = out.len();
-    id.write_json(out);
-    let id_end = out.len();
-    out.extend_from_slice(br#","result":"#);
-    let start = out.len();
-    write(out).map_err(|e| format!("the result does not serialize: {e}"))?;
-    if out.get(start) != Some(&b'{') {
-        return Err("a result is a JSON object".to_owned());
-    }
-
-    let no_json = |e| format!("the result is no JSON: {e}");
+    let (of_id, start) = begin(out, id, write)?;
     let object = |out: &Vec<u8>| Span::new(start, out.len()).map_err(no_json);
     let members = |out: &Vec<u8>| {
         let text = std::str::from_utf8(out).unwrap_or_default();
@@ -52,7 +46,7 @@ pub(crate) fn write_response(
     };
     let [result_type, mut meta] = members(out)?;
     if result_type.is_some_and(|it| !matches!(it.kind, Kind::String | Kind::Null)) {
-        return Err("the `resultType` of a result is a string, or left out".to_owned());
+        return Err(NO_TYPE.to_owned());
     }
     if let Some(info) = stamps.server_info {
         let at = object(out)?;
@@ -60,7 +54,7 @@ pub(crate) fn write_response(
     }
     if stamps.subscription {
         [_, meta] = members(out)?;
-        let id = out[id_start..id_end].to_vec();
+        let id = out[of_id].to_vec();
         let at = object(out)?;
         stamp(out, at, meta, SUBSCRIPTION_ID, &id).map_err(no_json)?;
     }
@@ -79,6 +73,31 @@ pub(crate) fn write_response(
     }
     out.push(b'}');
     Ok(())
+}
+
+/// Writes a response up to the end of its result, which is an object. Where its id stands, and where
+/// the result begins.
+#[inline]
+pub(super) fn begin(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) -> Result<(Range<usize>, usize), String> {
+    out.extend_from_slice(ID);
+    let of_id = out.len();
+    id.write_json(out);
+    let of_id = of_id..out.len();
+    out.extend_from_slice(br#","result":"#);
+    let start = out.len();
+    write(out).map_err(|e| format!("the result does not serialize: {e}"))?;
+    if out.get(start) != Some(&b'{') {
+        return Err("a result is a JSON object".to_owned());
+    }
+    Ok((of_id, start))
+}
+
+pub(super) fn no_json(error: JsonError) -> String {
+    format!("the result is no JSON: {error}")
 }
 
 #[cfg(test)]

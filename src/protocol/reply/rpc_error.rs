@@ -35,6 +35,8 @@ pub struct RpcError {
     status: Option<StatusCode>,
     /// In whole seconds.
     retry_after: Option<u32>,
+    /// Whether a resource is not there, for which earlier revisions have a code of its own.
+    resource: bool,
 }
 
 impl RpcError {
@@ -49,6 +51,7 @@ impl RpcError {
             code,
             status: None,
             retry_after: None,
+            resource: false,
         }
     }
 
@@ -73,6 +76,21 @@ impl RpcError {
     /// -32602: a `tools/call` names a tool that is not there.
     pub fn unknown_tool(name: &str) -> Self {
         Self::new(codes::INVALID_PARAMS, format!("Unknown tool: {name}"))
+    }
+
+    /// -32602: a `resources/read` names a resource that is not there. Its URI is in the data.
+    ///
+    /// A client of an [earlier revision](crate::Era::Legacy) gets -32002, the code that it knows for
+    /// this.
+    pub fn resource_not_found(uri: &str) -> Self {
+        #[derive(Serialize)]
+        struct Data<'a> {
+            uri: &'a str,
+        }
+        let mut error = Self::new(codes::INVALID_PARAMS, format!("Resource not found: {uri}"))
+            .with_data(Data { uri });
+        error.resource = true;
+        error
     }
 
     /// -32602: the parameters are not what the method takes.
@@ -187,7 +205,7 @@ impl RpcError {
     /// The one that [`with_status`](Self::with_status) set; else 404 for -32601, 400 for -32700,
     /// -32600, -32020, -32021 and -32022, and 200 for every other code.
     pub fn status(&self) -> StatusCode {
-        self.status.unwrap_or(match self.code {
+        self.own_status().unwrap_or(match self.code {
             codes::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
             codes::PARSE_ERROR
             | codes::INVALID_REQUEST
@@ -198,15 +216,34 @@ impl RpcError {
         })
     }
 
+    /// The status that [`with_status`](Self::with_status) set.
+    pub(crate) fn own_status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
     /// Appends the JSON-RPC response; without an id it has no `id` member.
     pub(crate) fn write_response(&self, id: Option<&RequestId>, out: &mut impl BufMut) {
+        self.write_with_code(self.code, id, out);
+    }
+
+    /// As [`write_response`](Self::write_response), with the code that earlier revisions have.
+    pub(crate) fn write_legacy_response(&self, id: Option<&RequestId>, out: &mut impl BufMut) {
+        let code = if self.resource {
+            codes::LEGACY_RESOURCE_NOT_FOUND
+        } else {
+            self.code
+        };
+        self.write_with_code(code, id, out);
+    }
+
+    fn write_with_code(&self, code: i64, id: Option<&RequestId>, out: &mut impl BufMut) {
         out.put_slice(br#"{"jsonrpc":"2.0""#);
         if let Some(id) = id {
             out.put_slice(br#","id":"#);
             id.write_json(out);
         }
         out.put_slice(br#","error":{"code":"#);
-        put_integer(out, self.code);
+        put_integer(out, code);
         out.put_slice(br#","message":"#);
         put_string(out, &self.message);
         if let Some(data) = &self.data {

@@ -12,22 +12,73 @@ pub(crate) enum Accepts {
     StreamOnly,
 }
 
-/// Whether the body is declared to be JSON.
-pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
-    values.next().is_some_and(says_json) && values.all(says_json)
+/// What the body is declared to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MediaType<'a> {
+    Json,
+    /// JSON in UTF-16 or UTF-32, which is not how it is sent.
+    OtherCharset(&'a HeaderValue),
+    Other(&'a HeaderValue),
+    Missing,
 }
 
-fn says_json(value: &HeaderValue) -> bool {
+/// What the `Content-Type` headers say; the first that is not plain JSON counts.
+pub(crate) fn media_type(headers: &HeaderMap) -> MediaType<'_> {
+    let mut said = MediaType::Missing;
+    for value in headers.get_all(header::CONTENT_TYPE) {
+        said = media_type_of(value);
+        if said != MediaType::Json {
+            break;
+        }
+    }
+    said
+}
+
+fn media_type_of(value: &HeaderValue) -> MediaType<'_> {
     let json = b"application/json";
     // What nearly every client sends.
-    value.as_bytes() == json || {
-        let essence = value.as_bytes().split(|&byte| byte == b';').next();
-        essence
-            .unwrap_or_default()
-            .trim_ascii()
-            .eq_ignore_ascii_case(json)
+    if value.as_bytes() == json {
+        return MediaType::Json;
     }
+    let mut parts = split(value.as_bytes(), b';').map(<[u8]>::trim_ascii);
+    if !parts.next().unwrap_or_default().eq_ignore_ascii_case(json) {
+        return MediaType::Other(value);
+    }
+    if parts.any(is_wide_charset) {
+        return MediaType::OtherCharset(value);
+    }
+    MediaType::Json
+}
+
+/// `charset=utf-16`, `Charset="UTF-32LE"`
+fn is_wide_charset(parameter: &[u8]) -> bool {
+    let mut halves = parameter.splitn(2, |&byte| byte == b'=');
+    let (Some(name), Some(value)) = (halves.next(), halves.next()) else {
+        return false;
+    };
+    let value = value.trim_ascii();
+    let value = value
+        .strip_prefix(b"\"")
+        .and_then(|value| value.strip_suffix(b"\""))
+        .unwrap_or(value);
+    let begins = |prefix: &[u8]| {
+        value
+            .get(..prefix.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    };
+    name.trim_ascii().eq_ignore_ascii_case(b"charset") && (begins(b"utf-16") || begins(b"utf-32"))
+}
+
+/// The first `Content-Encoding` header that names another encoding than `identity`.
+pub(crate) fn content_encoding(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .find(|value| {
+            split(value.as_bytes(), b',')
+                .map(<[u8]>::trim_ascii)
+                .any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"))
+        })
 }
 
 /// What the `Accept` headers take; `None` when it is nothing that is served here.

@@ -1,13 +1,12 @@
 //! The checks of a request's head, in the protocol's order.
 
-use std::borrow::Cow;
+use http::{HeaderMap, Method, StatusCode, Uri};
 
-use http::{HeaderMap, Method, StatusCode, Uri, header};
-
-use super::accept::{Accepts, accepts, is_json};
+use super::accept::{Accepts, MediaType, accepts, content_encoding, media_type};
 use super::host::{AllowedHosts, check_host};
 use super::origin::{AllowedOrigins, check_origin};
 use crate::protocol::json::quote::quote_bytes;
+use crate::protocol::notification::level::LogLevel;
 use crate::protocol::reply::codes::INVALID_REQUEST;
 use crate::protocol::reply::rejection::Rejection;
 
@@ -17,6 +16,24 @@ pub(crate) struct Policy {
     pub(crate) origins: AllowedOrigins,
     /// `None`: the host is not checked.
     pub(crate) hosts: Option<AllowedHosts>,
+    pub(crate) legacy: LegacyClients,
+}
+
+/// What clients of earlier revisions get.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LegacyClients {
+    pub(crate) served: bool,
+    /// The level of log records of a request that names none.
+    pub(crate) log_level: Option<LogLevel>,
+}
+
+impl Default for LegacyClients {
+    fn default() -> Self {
+        Self {
+            served: true,
+            log_level: Some(LogLevel::Info),
+        }
+    }
 }
 
 /// The rules on origin, host, method, media types, in this order.
@@ -38,20 +55,8 @@ pub(crate) fn check_head(
             format!("{method} is not served: send each message as its own POST"),
         ));
     }
-    if !is_json(headers) {
-        return Err(Rejection::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            INVALID_REQUEST,
-            "content type is not JSON",
-            match headers.get(header::CONTENT_TYPE) {
-                None => Cow::Borrowed("`Content-Type` is missing: send `application/json`"),
-                Some(sent) => Cow::Owned(format!(
-                    "`Content-Type` is {}, but must be `application/json`",
-                    quote_bytes(sent.as_bytes())
-                )),
-            },
-        ));
-    }
+    check_media_type(headers)?;
+    check_encoding(headers)?;
     accepts(headers).ok_or_else(|| {
         Rejection::new(
             StatusCode::NOT_ACCEPTABLE,
@@ -60,6 +65,42 @@ pub(crate) fn check_head(
             "`Accept` must list `application/json` and `text/event-stream`",
         )
     })
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), Rejection> {
+    let message = match media_type(headers) {
+        MediaType::Json => return Ok(()),
+        MediaType::OtherCharset(sent) => format!(
+            "`Content-Type` is {}, but JSON is sent in UTF-8: leave `charset` out",
+            quote_bytes(sent.as_bytes())
+        ),
+        MediaType::Other(sent) => format!(
+            "`Content-Type` is {}, but must be `application/json`",
+            quote_bytes(sent.as_bytes())
+        ),
+        MediaType::Missing => "`Content-Type` is missing: send `application/json`".to_owned(),
+    };
+    Err(unsupported("content type is not JSON", message))
+}
+
+fn check_encoding(headers: &HeaderMap) -> Result<(), Rejection> {
+    match content_encoding(headers) {
+        None => Ok(()),
+        Some(sent) => Err(unsupported(
+            "body is encoded",
+            format!(
+                "`Content-Encoding` is {}, but only `identity` is taken: send the body as it is, or \
+                 put tower-http's `RequestDecompressionLayer` around the MCP layer",
+                quote_bytes(sent.as_bytes())
+            ),
+        )),
+    }
+}
+
+#[cold]
+fn unsupported(reason: &'static str, message: String) -> Rejection {
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Rejection::new(status, INVALID_REQUEST, reason, message)
 }
 
 #[cfg(test)]
@@ -102,6 +143,7 @@ mod tests {
         Policy {
             origins: allowed,
             hosts: None,
+            ..Policy::default()
         }
     }
 
@@ -192,6 +234,7 @@ mod tests {
         let policy = Policy {
             origins: AllowedOrigins::default(),
             hosts: Some(hosts),
+            ..Policy::default()
         };
         for (uri, hosts, ok) in [
             ("/", &["localhost:3000"][..], true),

@@ -6,12 +6,14 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
 
 use super::accept::Accepts;
+use super::admission::LegacyClients;
 use super::envelope::{Envelope, Part};
-use super::message::{LISTEN, Message, Method, Parts};
+use super::message::{Message, Method, Parts};
 use super::meta::RequestMeta;
 use super::mirrored_headers::mirrored;
 use super::posted::Posted;
 use super::shape::{invalid_request, parse_error};
+use crate::protocol::era::{LISTEN, legacy_revision};
 use crate::protocol::id::RequestId;
 use crate::protocol::json::Text;
 use crate::protocol::reply::codes;
@@ -22,6 +24,7 @@ pub(crate) fn check_body(
     headers: &HeaderMap,
     uri: &Uri,
     accepts: Accepts,
+    legacy: LegacyClients,
     body: Bytes,
 ) -> Result<Message, Rejection> {
     let text = std::str::from_utf8(&body).map_err(|error| {
@@ -43,37 +46,57 @@ pub(crate) fn check_body(
         text,
         envelope: &envelope,
     };
-    let (id, parts) = posted.check(accepts).map_err(|rejection| {
-        if posted.is_old_initialize() {
+    let checked = posted.check(accepts, legacy.served);
+    let (id, passed) = checked.map_err(|rejection| {
+        if !legacy.served && posted.is_old_initialize() {
             rejection.adding(OLD_CLIENT)
         } else {
             rejection
         }
     })?;
-    let mut meta = RequestMeta::new(&envelope, text, uri);
+    let mut meta = RequestMeta::new(&envelope, text, uri, passed.revision);
+    if passed.revision.is_some() {
+        meta.default_log_level(legacy.log_level);
+    }
     if accepts == Accepts::JsonOnly {
         meta.clear_progress_token_and_log_level();
     }
-    Ok(Message::new(body, parts, id, meta))
+    Ok(Message::new(body, passed.parts, id, meta))
+}
+
+/// What is known of a message that passed.
+struct Passed {
+    parts: Parts,
+    /// The earlier revision that it is written in, if it is.
+    revision: Option<&'static str>,
 }
 
 const OLD_CLIENT: &str = ". This endpoint serves protocol version 2026-07-28 only, which has no \
                           `initialize` handshake: use a client that speaks it";
 
 impl Posted<'_> {
-    fn check(&self, accepts: Accepts) -> Result<(Option<RequestId>, Parts), Rejection> {
+    fn check(
+        &self,
+        accepts: Accepts,
+        serve_legacy: bool,
+    ) -> Result<(Option<RequestId>, Passed), Rejection> {
         self.check_object()?;
         let id = match self.envelope.value(Part::Id) {
             Some(id) if !self.envelope.is_repeated(Part::Id) => RequestId::from_json(id, self.text),
             _ => None,
         };
-        match self.judge(accepts, id.is_some()) {
-            Ok(parts) => Ok((id, parts)),
+        match self.judge(accepts, serve_legacy, id.is_some()) {
+            Ok(passed) => Ok((id, passed)),
             Err(rejection) => Err(rejection.with_id(id)),
         }
     }
 
-    fn judge(&self, accepts: Accepts, has_id: bool) -> Result<Parts, Rejection> {
+    fn judge(
+        &self,
+        accepts: Accepts,
+        serve_legacy: bool,
+        has_id: bool,
+    ) -> Result<Passed, Rejection> {
         let named = self.envelope.text(Part::Method);
         let method = named.and_then(|method| method.decode(self.text));
         let mirrors = method.as_deref().and_then(mirrored);
@@ -83,12 +106,22 @@ impl Posted<'_> {
             return Err(invalid_request("`method` is not Unicode"));
         };
         let name = mirrors.and_then(|part| self.envelope.text(part));
-        self.check_version(has_id)?;
-        self.check_method(&method, has_id)?;
-        if has_id {
-            if let Some(part) = mirrors {
-                self.check_name(part, name)?;
-            }
+        let versioned = self.envelope.kind(Part::ProtocolVersion).is_some();
+        let revision = if serve_legacy {
+            legacy_revision(self.headers, versioned, &method)
+        } else {
+            None
+        };
+        // What a legacy request mirrors must be true, too: gateways decide by it.
+        let strict = has_id && revision.is_none();
+        if revision.is_none() {
+            self.check_version(has_id)?;
+        }
+        self.check_method(&method, strict)?;
+        if let Some(part) = mirrors.filter(|_| has_id) {
+            self.check_name(part, name, strict)?;
+        }
+        if strict {
             self.check_meta()?;
             if accepts == Accepts::JsonOnly && method == LISTEN {
                 return Err(Rejection::new(
@@ -99,8 +132,11 @@ impl Posted<'_> {
                      `text/event-stream`",
                 ));
             }
+        } else if has_id {
+            self.check_legacy_meta()?;
         }
-        Ok(self.parts(named, method, name))
+        let parts = self.parts(named, method, name);
+        Ok(Passed { parts, revision })
     }
 
     pub(super) fn parts(&self, named: Text, method: Cow<'_, str>, name: Option<Text>) -> Parts {

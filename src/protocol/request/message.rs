@@ -8,13 +8,12 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::meta::RequestMeta;
+use crate::protocol::era::{Era, LISTEN};
 use crate::protocol::id::RequestId;
 use crate::protocol::json::raw::RawJson;
 use crate::protocol::json::{Kind, Span, Text, Value};
+use crate::protocol::notification::level::LogLevel;
 use crate::protocol::reply::rpc_error::RpcError;
-
-/// The method that opens a subscription.
-pub(super) const LISTEN: &str = "subscriptions/listen";
 
 /// The JSON-RPC request or notification in the body of an HTTP request, validated.
 ///
@@ -71,6 +70,10 @@ impl Message {
         }
     }
 
+    pub(super) fn default_log_level(&mut self, level: Option<LogLevel>) {
+        self.meta.default_log_level(level);
+    }
+
     /// The method, for what is only compared.
     fn method_bytes(&self) -> &[u8] {
         match &self.parts.method {
@@ -100,7 +103,9 @@ impl Message {
 
     /// Whether this is a request for a stream of change notifications.
     pub(crate) fn is_subscription(&self) -> bool {
-        !self.is_notification() && self.method_bytes() == LISTEN.as_bytes()
+        !self.is_notification()
+            && self.method_bytes() == LISTEN.as_bytes()
+            && self.meta.era() == Era::Modern
     }
 
     /// What the request is about, as the `Mcp-Name` header says too: `params.name` of `tools/call` and

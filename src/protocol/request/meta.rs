@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as JsonValue};
 
 use super::envelope::{Envelope, Part};
+use crate::protocol::era::Era;
 use crate::protocol::id::ProgressToken;
 use crate::protocol::json::raw::RawJson;
 use crate::protocol::json::scratch::Scratch;
@@ -27,6 +28,7 @@ pub struct RequestMeta {
     texts: Option<Arc<[u8]>>,
     progress_token: Option<ProgressToken>,
     log_level: Option<LogLevel>,
+    era: Era,
 }
 
 const ENDPOINT: usize = 0;
@@ -39,7 +41,14 @@ const BAGGAGE: usize = 6;
 
 impl RequestMeta {
     /// What is there and well-formed; the rest is left out, so whoever minds looks first.
-    pub(crate) fn new(envelope: &Envelope, text: &str, uri: &Uri) -> Self {
+    ///
+    /// `legacy` is the earlier revision that the request is written in, if it is.
+    pub(crate) fn new(
+        envelope: &Envelope,
+        text: &str,
+        uri: &Uri,
+        legacy: Option<&'static str>,
+    ) -> Self {
         let object = |part: Part| {
             envelope
                 .value(part)
@@ -60,7 +69,15 @@ impl RequestMeta {
             texts.push(query);
         }
         texts.end();
-        texts.push_string(envelope.text(Part::ProtocolVersion), text, has_no_nul);
+        match legacy {
+            None => {
+                texts.push_string(envelope.text(Part::ProtocolVersion), text, has_no_nul);
+            }
+            Some(version) => {
+                texts.push(version);
+                texts.end();
+            }
+        }
         texts.push(object(Part::ClientInfo));
         texts.end();
         texts.push(object(Part::ClientCapabilities));
@@ -76,6 +93,10 @@ impl RequestMeta {
             log_level: envelope
                 .text(Part::LogLevel)
                 .and_then(|level| level.decode(text)?.parse().ok()),
+            era: match legacy {
+                None => Era::Modern,
+                Some(_) => Era::Legacy,
+            },
         }
     }
 
@@ -96,7 +117,15 @@ impl RequestMeta {
         self.log_level
     }
 
+    /// Which era of the protocol the request belongs to.
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
     /// The protocol version that the request is written in. One with a NUL in it is left out.
+    ///
+    /// A request of an [earlier revision](Era::Legacy) names it in its header, or else is taken for
+    /// `2025-03-26`.
     pub fn protocol_version(&self) -> Option<&str> {
         self.text(PROTOCOL_VERSION)
     }
@@ -134,6 +163,11 @@ impl RequestMeta {
     /// The URI that the request was sent to; empty when it is not known.
     pub(crate) fn endpoint(&self) -> &str {
         self.text(ENDPOINT).unwrap_or_default()
+    }
+
+    /// For a request that named no level.
+    pub(crate) fn default_log_level(&mut self, level: Option<LogLevel>) {
+        self.log_level = self.log_level.or(level);
     }
 
     /// For a client that takes no stream: there is nowhere to send progress and log messages.
@@ -229,6 +263,7 @@ fn list(
 impl fmt::Debug for RequestMeta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestMeta")
+            .field("era", &self.era)
             .field("progress_token", &self.progress_token)
             .field("log_level", &self.log_level)
             .field("protocol_version", &self.protocol_version())

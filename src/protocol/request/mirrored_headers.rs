@@ -9,14 +9,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::envelope::Part;
 use super::posted::Posted;
-use super::version::{PROTOCOL_VERSION, SERVED_VERSIONS};
+use crate::protocol::era::{MCP_METHOD, MCP_PROTOCOL_VERSION, PROTOCOL_VERSION, SERVED_VERSIONS};
 use crate::protocol::json::Text;
 use crate::protocol::json::quote::quote;
 use crate::protocol::reply::codes;
 use crate::protocol::reply::rejection::Rejection;
 
-static MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Why a header has no value that could be compared.
@@ -160,12 +158,21 @@ impl Posted<'_> {
         }
     }
 
-    pub(super) fn check_name(&self, part: Part, name: Option<Text>) -> Result<(), Rejection> {
+    pub(super) fn check_name(
+        &self,
+        part: Part,
+        name: Option<Text>,
+        required: bool,
+    ) -> Result<(), Rejection> {
         let shown = part.shown();
         let Some(header) = self.header(&MCP_NAME, "Mcp-Name")? else {
-            return Err(header_mismatch(format!(
-                "the `Mcp-Name` header is missing: send the value of `{shown}` in it"
-            )));
+            return if required {
+                Err(header_mismatch(format!(
+                    "the `Mcp-Name` header is missing: send the value of `{shown}` in it"
+                )))
+            } else {
+                Ok(())
+            };
         };
         let header = decode(header).map_err(|fault| faulty("Mcp-Name", fault))?;
         match name {

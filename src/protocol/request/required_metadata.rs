@@ -17,12 +17,7 @@ impl Posted<'_> {
         let envelope = self.envelope;
         match envelope.kind(Part::Meta) {
             Some(Kind::Object) => {}
-            Some(kind) => {
-                return Err(invalid_params(format!(
-                    "`params._meta` is {}, but must be an object",
-                    kind.with_article()
-                )));
-            }
+            Some(kind) => return Err(no_object(kind)),
             None => {
                 return Err(invalid_params(
                     "`params._meta` is missing: send it with `io.modelcontextprotocol/protocolVersion` \
@@ -47,7 +42,25 @@ impl Posted<'_> {
                 ));
             }
         }
-        match envelope.value(Part::ProgressToken) {
+        self.check_progress_token()
+    }
+
+    /// Of a request of an earlier revision: it needs no metadata. What some of their clients write
+    /// as null is absent.
+    #[cold]
+    pub(super) fn check_legacy_meta(&self) -> Result<(), Rejection> {
+        match self.envelope.kind(Part::Meta) {
+            None | Some(Kind::Null | Kind::Object) => {}
+            Some(kind) => return Err(no_object(kind)),
+        }
+        match self.envelope.kind(Part::ProgressToken) {
+            Some(Kind::Null) => Ok(()),
+            _ => self.check_progress_token(),
+        }
+    }
+
+    fn check_progress_token(&self) -> Result<(), Rejection> {
+        match self.envelope.value(Part::ProgressToken) {
             Some(token) if !ProgressToken::fits(token, self.text) => Err(invalid_params(
                 "`params._meta.progressToken` must be a string or an integer without fraction and \
                      exponent",
@@ -70,6 +83,14 @@ fn require(envelope: &Envelope, part: Part, kind: Kind, required: bool) -> Resul
         ))),
         None => Ok(()),
     }
+}
+
+#[cold]
+fn no_object(kind: Kind) -> Rejection {
+    invalid_params(format!(
+        "`params._meta` is {}, but must be an object",
+        kind.with_article()
+    ))
 }
 
 #[cold]

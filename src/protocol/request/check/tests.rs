@@ -12,6 +12,12 @@ use crate::protocol::reply::rejection::Rejection;
 use crate::protocol::request::admission::{Policy, check_head};
 use crate::protocol::request::arrival::{broken_body, too_large, too_large_for_another};
 
+/// Clients of earlier revisions are not served.
+const STRICT: LegacyClients = LegacyClients {
+    served: false,
+    log_level: None,
+};
+
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -66,7 +72,13 @@ fn check_with(
     body: impl Into<Vec<u8>>,
 ) -> Result<Message, Rejection> {
     let uri = Uri::from_static("/mcp?x=1");
-    check_body(&headers(list), &uri, accepts, Bytes::from(body.into()))
+    check_body(
+        &headers(list),
+        &uri,
+        accepts,
+        STRICT,
+        Bytes::from(body.into()),
+    )
 }
 
 fn check(list: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Result<Message, Rejection> {
@@ -359,7 +371,7 @@ proptest! {
             map.insert(HeaderName::from_bytes(CALL[which].0.to_ascii_lowercase().as_bytes()).unwrap(), HeaderValue::from_bytes(&header).unwrap());
         }
         for accepts in [Accepts::Both, Accepts::JsonOnly] {
-            match check_body(&map, &Uri::from_static("/"), accepts, Bytes::from(body.clone())) {
+            match check_body(&map, &Uri::from_static("/"), accepts, STRICT, Bytes::from(body.clone())) {
                 Ok(message) => {
                     // Whatever passes, serde_json reads too.
                     let value: Value = serde_json::from_slice(message.body()).unwrap_or_default();
@@ -389,5 +401,5 @@ fn a_head_that_is_fine_leads_to_the_body() {
     );
     let uri = Uri::from_static("/mcp");
     let accepts = check_head(&HttpMethod::POST, &uri, &map, &Policy::default()).unwrap();
-    check_body(&map, &uri, accepts, Bytes::from(call().to_string())).unwrap();
+    check_body(&map, &uri, accepts, STRICT, Bytes::from(call().to_string())).unwrap();
 }

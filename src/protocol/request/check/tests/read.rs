@@ -187,7 +187,7 @@ fn the_endpoint_is_the_uri_that_the_request_was_sent_to() {
         ("http://localhost?x=1", "http://localhost/?x=1"),
         ("https://u@localhost/a?b?c", "https://u@localhost/a?b?c"),
     ] {
-        let meta = RequestMeta::new(&Envelope::default(), "", &uri.parse().unwrap());
+        let meta = RequestMeta::new(&Envelope::default(), "", &uri.parse().unwrap(), None);
         assert_eq!(meta.endpoint(), endpoint, "{uri}");
     }
 }
