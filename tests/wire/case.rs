@@ -103,6 +103,7 @@ pub(crate) struct Expect {
     pub(crate) max_comments: Option<usize>,
     pub(crate) complete: Option<bool>,
     pub(crate) head_within_ms: Option<u64>,
+    pub(crate) first_byte_within_ms: Option<u64>,
     pub(crate) first_event_within_ms: Option<u64>,
     pub(crate) spread_ms: Option<u64>,
     pub(crate) done_within_ms: Option<u64>,

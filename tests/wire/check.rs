@@ -196,6 +196,16 @@ fn times(expect: &Expect, reply: &Reply, bad: &mut Vec<String>) {
     if late(expect.head_within_ms, reply.head_at) {
         bad.push(format!("head came after {} ms", reply.head_at.as_millis()));
     }
+    match reply.body_at {
+        Some(at) if late(expect.first_byte_within_ms, at) => bad.push(format!(
+            "first byte of the body after {} ms",
+            at.as_millis()
+        )),
+        None if expect.first_byte_within_ms.is_some() => {
+            bad.push("no byte of a body came".into());
+        }
+        _ => {}
+    }
     match first {
         Some(first) if late(expect.first_event_within_ms, first) => {
             bad.push(format!("first event after {} ms", first.as_millis()))

@@ -65,6 +65,7 @@ fn answer(mut socket: TcpStream) -> std::io::Result<()> {
         "/null-data" => send(&json("200 OK", r#"{"error":{"data":null}}"#))?,
         "/twice" => send(&json("200 OK", r#"{"id":1,"id":1}"#))?,
         "/not-json" => send(&json("200 OK", "{\"id\":1} {}"))?,
+        "/empty" => send("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")?,
         "/body-with-202" => send(&json("202 Accepted", "{}"))?,
         "/surplus" => send(&(json("200 OK", "{}") + "HTTP/1.1 200 OK\r\n"))?,
         "/late-surplus" => {
@@ -97,6 +98,12 @@ fn answer(mut socket: TcpStream) -> std::io::Result<()> {
         "/slow-head" => {
             later();
             send(&json("200 OK", "{}"))?;
+        }
+        "/slow-body" => {
+            send(SSE)?;
+            later();
+            send(": quiet\n\n")?;
+            send(result)?;
         }
         other => panic!("no answer for {other}"),
     }
@@ -148,7 +155,7 @@ fn right_answers_hold() {
         exchange(
             "/good-stream",
             r#"{"kind":"sse","event_count":3,"increasing":true,"spread_ms":50,"min_comments":1,"max_comments":1,"complete":true,
-                "first_event_within_ms":300,"head_within_ms":300,"done_within_ms":390,"first":{"params":{"progress":1}},
+                "first_event_within_ms":300,"first_byte_within_ms":300,"head_within_ms":300,"done_within_ms":390,"first":{"params":{"progress":1}},
                 "last":{"id":1},"events":["*","*",{"result":{"$exact":{}}}],"each_event":[{"$in":[{"id":1},{"method":"*"}]}]}"#,
         ),
         exchange("/endless", r#"{"complete":false,"event_count":1}"#),
@@ -231,6 +238,16 @@ fn wrong_answers_fail_for_the_right_reason() {
         ("/hang", "{}", "no response (timeout)"),
         ("/slow-head", r#"{"head_within_ms":20}"#, "head came after"),
         ("/slow-head", r#"{"done_within_ms":20}"#, "took "),
+        (
+            "/slow-body",
+            r#"{"first_byte_within_ms":20}"#,
+            "first byte of the body after",
+        ),
+        (
+            "/empty",
+            r#"{"first_byte_within_ms":1000}"#,
+            "no byte of a body came",
+        ),
         (
             "/good",
             r#"{"headers":{"x-kind":null}}"#,

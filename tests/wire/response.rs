@@ -22,6 +22,8 @@ pub(crate) struct Reply {
     pub(crate) error: Option<String>,
     /// From the start of the exchange.
     pub(crate) head_at: Duration,
+    /// When the first byte of the body came.
+    pub(crate) body_at: Option<Duration>,
     pub(crate) elapsed: Duration,
 
     pending: Vec<u8>,
@@ -113,6 +115,9 @@ impl Reply {
             }
         }
         self.pending.drain(..used);
+        if !body.is_empty() {
+            self.body_at.get_or_insert(now);
+        }
         if self.media_type() == "text/event-stream" {
             self.stream.receive(&body, now);
         }
