@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::json::Json;
 use crate::sound;
@@ -63,6 +63,10 @@ pub(crate) struct Request {
     pub(crate) id: Option<Json>,
     pub(crate) notification: bool,
 
+    /// The request is one of an earlier revision.
+    #[serde(deserialize_with = "present")]
+    pub(crate) legacy: Option<Legacy>,
+
     pub(crate) method: Option<String>,
     pub(crate) path: Option<String>,
     pub(crate) headers: Option<Json>,
@@ -70,6 +74,14 @@ pub(crate) struct Request {
     pub(crate) chunked: Option<usize>,
     pub(crate) keep_alive: bool,
     pub(crate) stop: Stop,
+}
+
+/// How a client of an earlier revision sends a request: without metadata and mirrors.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Legacy {
+    /// Its version header, if it sends one.
+    pub(crate) version: Option<String>,
 }
 
 /// When the client closes the connection of its own accord, once the head is there.
@@ -184,8 +196,12 @@ struct StepText {
 }
 
 /// A field that is there, even as null.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
-    Json::deserialize(deserializer).map(Some)
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Reads a case file.

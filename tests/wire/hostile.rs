@@ -58,6 +58,7 @@ fn answer(mut socket: TcpStream) -> std::io::Result<()> {
             "200 OK",
             r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#,
         ))?,
+        "/untyped" => send(&json("200 OK", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#))?,
         "/status" => send(&json("500 Internal Server Error", "{}"))?,
         "/string-id" => send(&json("200 OK", r#"{"id":"1"}"#))?,
         "/float-id" => send(&json("200 OK", r#"{"id":1.0}"#))?,
@@ -484,6 +485,21 @@ fn every_message_meets_the_schema() {
     }
     assert_eq!(
         run::run(&target, &step("/typed", "x")[0], Rules::Protocol),
+        [""; 0]
+    );
+
+    let old = |path: &str| {
+        cases(&format!(
+            r#""request":{{"rpc":["x",{{}}],"legacy":null,"path":"{path}"}},"expect":{{}}"#
+        ))
+    };
+    let problems = run::run(&target, &old("/typed")[0], Rules::Protocol);
+    assert!(
+        problems.len() == 1 && problems[0].contains("resultType is none of an earlier revision"),
+        "{problems:?}"
+    );
+    assert_eq!(
+        run::run(&target, &old("/untyped")[0], Rules::Protocol),
         [""; 0]
     );
 }

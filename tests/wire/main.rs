@@ -11,6 +11,7 @@ mod events;
 mod exchange;
 mod hostile;
 mod json;
+mod legacy;
 mod matches;
 mod protocol;
 mod request;

@@ -1,8 +1,9 @@
-//! What every message of an MCP server has to be, whatever its case expects: one that meets the protocol's schema.
+//! What every message of an MCP server has to be, whatever its case expects: one of the revision that its client speaks.
 
 use serde_json::Value;
 
 use crate::case::Request;
+use crate::legacy;
 use crate::response::Reply;
 use crate::schema::{validate_reply, validate_server_message};
 
@@ -19,14 +20,18 @@ pub(crate) fn problems(request: &Request, reply: &Reply) -> Vec<String> {
         .into_iter()
         .chain(events)
         .filter_map(|(place, message)| {
-            let problem = check(request.rpc_method(), message).err()?;
+            let problem = check(request, message).err()?;
             Some(format!("{place} does not meet the schema: {problem}"))
         });
     bad.take(REPORTED).collect()
 }
 
-fn check(method: Option<&str>, message: &[u8]) -> Result<(), String> {
+fn check(request: &Request, message: &[u8]) -> Result<(), String> {
     let message: Value = serde_json::from_slice(message).map_err(|error| error.to_string())?;
+    let method = request.rpc_method();
+    if request.legacy.is_some() {
+        return legacy::check(method, &message);
+    }
     match method.filter(|method| crate::schema::has_result(method)) {
         Some(method) => validate_reply(method, &message),
         None => validate_server_message(&message),

@@ -99,9 +99,9 @@ fn call(request: &Request, method: &str, params: &Json) -> Json {
         Json::Object(members) => members.clone(),
         _ => Vec::new(),
     };
-    match &request.meta {
-        Some(Json::Null) => {}
-        changes => set(&mut params, "_meta", meta(changes.as_ref())),
+    match (&request.legacy, &request.meta) {
+        (Some(_), _) | (None, Some(Json::Null)) => {}
+        (None, changes) => set(&mut params, "_meta", meta(changes.as_ref())),
     }
     let id = request
         .id
@@ -152,7 +152,14 @@ fn headers(request: &Request, message: Option<&Json>) -> Vec<(String, String)> {
     if !request.bare {
         add("Content-Type", "application/json");
         add("Accept", "application/json, text/event-stream");
-        add("MCP-Protocol-Version", VERSION);
+        let version = match &request.legacy {
+            Some(legacy) => legacy.version.as_deref(),
+            None => Some(VERSION),
+        };
+        if let Some(version) = version {
+            add("MCP-Protocol-Version", version);
+        }
+        let message = message.filter(|_| request.legacy.is_none());
         if let Some((method, message)) = message.and_then(|m| Some((m.get("method")?.as_str()?, m)))
         {
             add("Mcp-Method", method);
@@ -259,6 +266,33 @@ mod tests {
         assert!(
             sent(r#"{"rpc":["n",{}],"meta":null,"notification":true}"#)
                 .ends_with(r#"{"jsonrpc":"2.0","method":"n","params":{}}"#)
+        );
+    }
+
+    #[test]
+    fn a_client_of_an_earlier_revision_sends_no_metadata_and_mirrors_nothing() {
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#;
+        let head = |version: &str| {
+            format!(
+                "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:1\r\nContent-Length: {}\r\nConnection: close\r\n\
+                 Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{version}\r\n",
+                body.len()
+            )
+        };
+        let call = r#""rpc":["tools/call",{"name":"echo"}]"#;
+        assert_eq!(
+            sent(&format!(r#"{{{call},"legacy":"2025-11-25"}}"#)),
+            head("MCP-Protocol-Version: 2025-11-25\r\n") + body
+        );
+        assert_eq!(
+            sent(&format!(r#"{{{call},"legacy":null}}"#)),
+            head("") + body
+        );
+        assert_eq!(
+            sent(&format!(
+                r#"{{"body":{body},"legacy":null,"headers":{{"Mcp-Name":"x"}}}}"#
+            )),
+            head("Mcp-Name: x\r\n") + body
         );
     }
 

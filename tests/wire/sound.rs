@@ -55,6 +55,14 @@ pub(crate) fn request(request: &Request) -> Result<(), String> {
     {
         return Err("the params of rpc are an object".into());
     }
+    if let Some(legacy) = &request.legacy {
+        if request.meta.is_some() {
+            return Err("a legacy request has no metadata to change".into());
+        }
+        if request.bare && legacy.version.is_some() {
+            return Err("bare leaves out the version header that legacy names".into());
+        }
+    }
     if request.chunked == Some(0) {
         return Err("a chunk has at least one byte".into());
     }
@@ -119,6 +127,14 @@ mod tests {
             (
                 r#"[{"id":"a","why":"w","request":{"raw":"","id":1}}]"#,
                 "rpc request",
+            ),
+            (
+                r#"[{"id":"a","why":"w","request":{"rpc":["x",{}],"legacy":null,"meta":{}}}]"#,
+                "no metadata",
+            ),
+            (
+                r#"[{"id":"a","why":"w","request":{"raw":"","legacy":"2025-11-25","bare":true}}]"#,
+                "version header",
             ),
             (
                 r#"[{"id":"a","why":"w","request":{"raw_hex":"abc"}}]"#,
