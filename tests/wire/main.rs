@@ -52,7 +52,7 @@ macro_rules! files {
     };
 }
 
-files![channel, envelope, headers, lifecycle, subscriptions];
+files![channel, envelope, headers, legacy, lifecycle, subscriptions];
 
 #[test]
 fn every_case_file_is_read_and_run() {
