@@ -38,8 +38,12 @@ pub fn read(message: &Message) -> Result<Reply, RpcError> {
         Some(contents) => Ok(Reply::result(Cacheable::new(
             json!({"contents": [contents]}),
         ))),
-        None => Err(RpcError::invalid_params("Resource not found").with_data(json!({"uri": uri}))),
+        None => Err(not_found(&uri)),
     }
+}
+
+fn not_found(uri: &str) -> RpcError {
+    RpcError::invalid_params("Resource not found").with_data(json!({"uri": uri}))
 }
 
 fn contents(uri: &str) -> Option<Value> {
