@@ -93,6 +93,9 @@ fn cors(origins: AllowedOrigins) -> CorsLayer {
             HeaderName::from_static("mcp-protocol-version"),
             HeaderName::from_static("mcp-method"),
             HeaderName::from_static("mcp-name"),
+            // Pages that speak an earlier revision may send these.
+            HeaderName::from_static("mcp-session-id"),
+            HeaderName::from_static("last-event-id"),
             // One for each tool parameter that is mirrored; see `param_headers`.
             HeaderName::from_static("mcp-param-region"),
             HeaderName::from_static("traceparent"),
