@@ -26,11 +26,13 @@ impl Questions {
             "properties": {field: {"type": kind}},
             "required": [field],
         });
-        self.ask(
-            name,
-            "elicitation/create",
-            json!({"message": message, "requestedSchema": schema}),
-        )
+        self.form(name, message, schema)
+    }
+
+    /// A form with a field for each property of the schema.
+    pub fn form(self, name: &str, message: &str, schema: Value) -> Self {
+        let params = json!({"message": message, "requestedSchema": schema});
+        self.ask(name, "elicitation/create", params)
     }
 
     /// A text for the client's model to write.

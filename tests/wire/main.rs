@@ -52,7 +52,15 @@ macro_rules! files {
     };
 }
 
-files![channel, envelope, headers, legacy, lifecycle, subscriptions];
+files![
+    asking,
+    channel,
+    envelope,
+    headers,
+    legacy,
+    lifecycle,
+    subscriptions
+];
 
 #[test]
 fn every_case_file_is_read_and_run() {

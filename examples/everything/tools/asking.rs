@@ -4,7 +4,7 @@ use mcp_channel::{Reply, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Call, Tool, nothing};
+use super::{Call, Tool, nothing, object};
 use crate::content::said;
 use crate::input::{Answers, Elicited, Questions, Roots, Sampled};
 
@@ -57,6 +57,12 @@ pub(super) fn tools() -> Vec<Tool> {
             "Asks for what the client can give.",
             nothing(),
             capabilities,
+        ),
+        Tool::new(
+            "test_sampling",
+            "Passes a prompt on to the client's model.",
+            object(json!({"prompt": {"type": "string"}}), &["prompt"]),
+            prompted,
         ),
     ]
 }
@@ -234,9 +240,23 @@ async fn capabilities(call: Call) -> Result<Reply, RpcError> {
     })
 }
 
+async fn prompted(call: Call) -> Result<Reply, RpcError> {
+    #[derive(Deserialize)]
+    struct Args {
+        prompt: String,
+    }
+    let Args { prompt } = call.message.arguments()?;
+    call.require(json!({"sampling": {}}))?;
+    let answers = Answers::of(&call.message)?;
+    Ok(match answers.get::<Sampled>("prompt")? {
+        None => Questions::default().sample("prompt", &prompt, 100).into(),
+        Some(sampled) => said(format!("LLM response: {}", sampled.into_text())),
+    })
+}
+
 impl Call {
     /// Fails unless the client declared these capabilities.
-    fn require(&self, capabilities: serde_json::Value) -> Result<(), RpcError> {
+    pub(super) fn require(&self, capabilities: serde_json::Value) -> Result<(), RpcError> {
         self.message.meta().require_capabilities(capabilities)
     }
 

@@ -4,6 +4,7 @@ mod asking;
 mod background;
 mod basics;
 mod ending;
+mod forms;
 mod samples;
 mod sending;
 
@@ -105,6 +106,7 @@ impl Tools {
             ending::tools(),
             background::tools(),
             asking::tools(),
+            forms::tools(),
         ]
         .into_iter()
         .flatten()

@@ -57,6 +57,12 @@ pub(super) fn tools() -> Vec<Tool> {
             progress,
         ),
         Tool::new(
+            "test_tool_with_logging",
+            "Sends a log record at each stage of its work.",
+            nothing(),
+            stages,
+        ),
+        Tool::new(
             "test_missing_capability",
             "Needs a client that can sample.",
             nothing(),
@@ -137,6 +143,18 @@ async fn progress(call: Call) -> Result<Reply, RpcError> {
         let _ = call.channel.send_progress((done, 100)).await;
         sleep(Duration::from_millis(50)).await;
     }
+    Ok(said("done"))
+}
+
+async fn stages(call: Call) -> Result<Reply, RpcError> {
+    let log = async |stage: &str| {
+        let _ = call.channel.send_log(LogLevel::Info, stage).await;
+    };
+    log("Tool execution started").await;
+    sleep(Duration::from_millis(50)).await;
+    log("Tool processing data").await;
+    sleep(Duration::from_millis(50)).await;
+    log("Tool execution completed").await;
     Ok(said("done"))
 }
 
