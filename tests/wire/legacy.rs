@@ -122,6 +122,13 @@ fn contents(method: Option<&str>, result: &Value) -> Result<(), String> {
             validate_definition("ServerCapabilities", &result["capabilities"])?;
             validate_definition("Implementation", &result["serverInfo"])
         }
+        Some("tools/call")
+            if result
+                .get("structuredContent")
+                .is_some_and(|content| !content.is_object()) =>
+        {
+            Err("structuredContent is an object in an earlier revision".into())
+        }
         Some("server/discover" | "subscriptions/listen") => {
             Err("an earlier revision has no such method, so it has no result".into())
         }
@@ -258,6 +265,10 @@ mod tests {
         for (method, message) in [
             ("tools/call", result(json!({}))),
             ("tools/call", result(json!({"content": [{"type": "text"}]}))),
+            (
+                "tools/call",
+                result(json!({"content": [], "structuredContent": [1]})),
+            ),
             ("tools/list", result(json!({}))),
             ("resources/read", result(json!({"contents": [{}]}))),
             ("initialize", result(json!({}))),
