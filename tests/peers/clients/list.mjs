@@ -1,0 +1,166 @@
+// The client's list of README.md, for the TypeScript SDK's client (npm @modelcontextprotocol/client), wherever it runs.
+
+export const REVISION = "2026-07-28";
+const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";
+const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export function need(condition, message) {
+  if (!condition) throw new Error(message);
+}
+
+export async function until(ms, probe, what) {
+  const end = Date.now() + ms;
+  for (;;) {
+    if (await probe()) return;
+    need(Date.now() < end, `${what} did not happen within ${ms} ms`);
+    await sleep(50);
+  }
+}
+
+async function within(ms, promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} did not happen within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// The server's counters of the `hold` tool.
+export async function heldBy(client) {
+  return (await client.callTool({ name: "stats", arguments: {} })).structuredContent.held;
+}
+
+// Reports each check as a line to `say`; `failed` says afterwards whether any failed.
+export class Checks {
+  failed = false;
+
+  constructor(say) {
+    this.say = say;
+  }
+
+  async run(name, body) {
+    try {
+      await body();
+      await this.say(`ok - ${name}`);
+    } catch (error) {
+      this.failed = true;
+      await this.say(`not ok - ${name}: ${String(error?.message ?? error).replaceAll("\n", " ")}`);
+    }
+  }
+}
+
+// Runs the list, and returns the client, which is connected.
+export async function list({ Client, StreamableHTTPClientTransport }, url, checks) {
+  const client = new Client(
+    { name: "peer-typescript", version: "1.0.0" },
+    { versionNegotiation: { mode: { pin: REVISION } } },
+  );
+  const call = (name, args = {}, options) => client.callTool({ name, arguments: args }, options);
+  const held = () => heldBy(client);
+
+  await checks.run("discovers the revision", async () => {
+    await within(10_000, client.connect(new StreamableHTTPClientTransport(new URL(url))), "connecting");
+    need(client.getNegotiatedProtocolVersion() === REVISION, `negotiated ${client.getNegotiatedProtocolVersion()}`);
+    const { tools } = await client.listTools();
+    need(tools.some((tool) => tool.name === "slow"), "tools/list has no `slow`");
+  });
+
+  await checks.run("progress and logs arrive while the tool runs, then the result", async () => {
+    const progress = [];
+    const logs = [];
+    client.setNotificationHandler("notifications/message", (n) => {
+      logs.push({ at: Date.now(), level: n.params.level });
+    });
+    const result = await client.callTool(
+      { name: "slow", arguments: { steps: 4, delayMs: 200 }, _meta: { [LOG_LEVEL]: "info" } },
+      { onprogress: (p) => progress.push({ at: Date.now(), value: p.progress }), timeout: 10_000 },
+    );
+    const end = Date.now();
+    need(progress.map((p) => p.value).join() === "1,2,3,4", `progress was ${progress.map((p) => p.value)}`);
+    need(logs.length === 4 && logs.every((l) => l.level === "info"), `logs were ${JSON.stringify(logs)}`);
+    for (const [what, seen] of [["progress", progress], ["logs", logs]]) {
+      need(end - seen[0].at >= 400, `${what} came ${end - seen[0].at} ms before the result: in one lump at the end`);
+      need(seen[3].at - seen[0].at >= 300, `${what} came within ${seen[3].at - seen[0].at} ms: in one lump`);
+    }
+    need(result.content[0]?.text === "slow done", `result was ${JSON.stringify(result)}`);
+  });
+
+  let subscription;
+  const heard = new Map();
+  await checks.run("listens and hears four kinds of change with an id of its own type", async () => {
+    for (const method of [
+      "notifications/tools/list_changed",
+      "notifications/prompts/list_changed",
+      "notifications/resources/list_changed",
+      "notifications/resources/updated",
+    ]) {
+      client.setNotificationHandler(method, (n) => {
+        heard.set(method, n.params);
+      });
+    }
+    subscription = await client.listen(
+      {
+        toolsListChanged: true,
+        promptsListChanged: true,
+        resourcesListChanged: true,
+        resourceSubscriptions: ["test://watched-resource"],
+      },
+      { timeout: 10_000 },
+    );
+    need(
+      subscription.honoredFilter.resourceSubscriptions?.[0] === "test://watched-resource",
+      `honoured filter ${JSON.stringify(subscription.honoredFilter)}`,
+    );
+    await call("touch");
+    await until(5_000, () => heard.size === 4, `hearing four kinds (heard ${[...heard.keys()]})`);
+    for (const [method, params] of heard) {
+      // This client's listen ids are strings; one that came back as another type would not have been routed.
+      const id = params?._meta?.[SUBSCRIPTION_ID];
+      need(typeof id === "string" && id.startsWith("listen:"), `${method} carries subscription id ${JSON.stringify(id)}`);
+    }
+    need(heard.get("notifications/resources/updated").uri === "test://watched-resource", "the update names another URI");
+  });
+
+  await checks.run("reads the server's end of the subscription as graceful", async () => {
+    need(subscription, "there is no subscription");
+    await call("close_subscriptions");
+    const end = await within(5_000, subscription.closed, "the end of the subscription");
+    need(end === "graceful", `it ended as ${end}`);
+  });
+
+  await checks.run("ends a subscription of its own accord", async () => {
+    const mine = await client.listen({ toolsListChanged: true }, { timeout: 10_000 });
+    const before = (await call("stats")).structuredContent.subscriptions;
+    await mine.close();
+    need((await mine.closed) === "local", "it did not end locally");
+    await until(
+      5_000,
+      async () => (await call("stats")).structuredContent.subscriptions === before - 1,
+      "the server's forgetting the subscription",
+    );
+  });
+
+  for (const stream of [true, false]) {
+    await checks.run(`cancels a ${stream ? "streaming" : "silent"} call in flight and the work stops`, async () => {
+      const before = await held();
+      const abort = new AbortController();
+      const running = call("hold", { ms: 20_000, stream }, { signal: abort.signal }).then(
+        () => "answered",
+        () => "aborted",
+      );
+      await until(5_000, async () => (await held()).started === before.started + 1, "the start of the call");
+      abort.abort("not needed any more");
+      need((await within(5_000, running, "the end of the call")) === "aborted", "the call was answered");
+      await until(5_000, async () => (await held()).cancelled === before.cancelled + 1, "the handler's cancellation");
+      need((await held()).completed === before.completed, "the handler completed");
+    });
+  }
+
+  return client;
+}
