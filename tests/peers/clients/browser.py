@@ -60,7 +60,7 @@ def bundle(folder):
     source = folder / "page"
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir()
-    for name in ("page.mjs", "list.mjs"):
+    for name in ("page.mjs", "list.mjs", "_support.mjs"):
         shutil.copy(HERE / name, source / name)
     cli = folder / "node_modules/rolldown/bin/cli.mjs"
     made = source / "page.js"

@@ -2,7 +2,8 @@
 // goes away, and as a page of an origin that the server does not know.
 import * as sdk from "@modelcontextprotocol/client";
 
-import { Checks, REVISION, heldBy, list, need, until } from "./list.mjs";
+import { Checks, heldBy, need, until } from "./_support.mjs";
+import { REVISION, list } from "./list.mjs";
 
 const query = new URLSearchParams(location.search);
 const server = query.get("server");

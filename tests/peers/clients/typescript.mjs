@@ -3,7 +3,8 @@
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-import { Checks, list } from "./list.mjs";
+import { Checks } from "./_support.mjs";
+import { list } from "./list.mjs";
 
 const require = createRequire(`${process.env.PEERS_NPM}/`);
 const sdk = await import(pathToFileURL(require.resolve("@modelcontextprotocol/client")).href);
