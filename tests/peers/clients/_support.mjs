@@ -32,6 +32,24 @@ export async function heldBy(client) {
   return (await client.callTool({ name: "stats", arguments: {} })).structuredContent.held;
 }
 
+// Calls `slow` and holds that progress, and the logs that the caller collects, came one by one while it ran, and not in one
+// lump before its result. `run` makes the call, with the params and options that it is given.
+export async function live(logs, run) {
+  const progress = [];
+  const result = await run(
+    { name: "slow", arguments: { steps: 4, delayMs: 200 } },
+    { onprogress: (p) => progress.push({ at: Date.now(), value: p.progress }), timeout: 10_000 },
+  );
+  const end = Date.now();
+  need(progress.map((p) => p.value).join() === "1,2,3,4", `progress was ${progress.map((p) => p.value)}`);
+  need(logs.length === 4 && logs.every((l) => l.level === "info"), `logs were ${JSON.stringify(logs)}`);
+  for (const [what, seen] of [["progress", progress], ["logs", logs]]) {
+    need(end - seen[0].at >= 400, `${what} came ${end - seen[0].at} ms before the result: in one lump at the end`);
+    need(seen[3].at - seen[0].at >= 300, `${what} came within ${seen[3].at - seen[0].at} ms: in one lump`);
+  }
+  need(result.content[0]?.text === "slow done", `result was ${JSON.stringify(result)}`);
+}
+
 // Reports each check as a line to `say`; `failed` says afterwards whether any failed.
 export class Checks {
   failed = false;

@@ -1,4 +1,4 @@
-"""What the two Python clients share: named checks, waiting, and the `stats` of the server."""
+"""What the Python clients share: named checks, waiting, and the `stats` of the server."""
 
 import asyncio
 import time
@@ -39,6 +39,9 @@ class check:
             print(f"ok - {self.name}", flush=True)
             return False
         failed = True
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+            kind = type(error)
         text = " ".join(f"{kind.__name__}: {error}".split())
         print(f"not ok - {self.name}: {text}", flush=True)
         # A cancelled or interrupted script must end, not go on with the next check.

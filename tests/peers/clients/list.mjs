@@ -1,5 +1,5 @@
 // The client's list of README.md, for the TypeScript SDK's client (npm @modelcontextprotocol/client), wherever it runs.
-import { heldBy, need, until, within } from "./_support.mjs";
+import { heldBy, live, need, until, within } from "./_support.mjs";
 
 export const REVISION = "2026-07-28";
 const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";
@@ -22,23 +22,11 @@ export async function list({ Client, StreamableHTTPClientTransport }, url, check
   });
 
   await checks.run("progress and logs arrive while the tool runs, then the result", async () => {
-    const progress = [];
     const logs = [];
     client.setNotificationHandler("notifications/message", (n) => {
       logs.push({ at: Date.now(), level: n.params.level });
     });
-    const result = await client.callTool(
-      { name: "slow", arguments: { steps: 4, delayMs: 200 }, _meta: { [LOG_LEVEL]: "info" } },
-      { onprogress: (p) => progress.push({ at: Date.now(), value: p.progress }), timeout: 10_000 },
-    );
-    const end = Date.now();
-    need(progress.map((p) => p.value).join() === "1,2,3,4", `progress was ${progress.map((p) => p.value)}`);
-    need(logs.length === 4 && logs.every((l) => l.level === "info"), `logs were ${JSON.stringify(logs)}`);
-    for (const [what, seen] of [["progress", progress], ["logs", logs]]) {
-      need(end - seen[0].at >= 400, `${what} came ${end - seen[0].at} ms before the result: in one lump at the end`);
-      need(seen[3].at - seen[0].at >= 300, `${what} came within ${seen[3].at - seen[0].at} ms: in one lump`);
-    }
-    need(result.content[0]?.text === "slow done", `result was ${JSON.stringify(result)}`);
+    await live(logs, (params, options) => client.callTool({ ...params, _meta: { [LOG_LEVEL]: "info" } }, options));
   });
 
   let subscription;
