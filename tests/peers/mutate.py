@@ -35,6 +35,21 @@ def other_error_codes(message):
         message["error"]["code"] = -32603
 
 
+def drop_server_info(message):
+    if isinstance(message.get("result"), dict):
+        message["result"].pop("serverInfo", None)
+
+
+def drop_content(message):
+    if isinstance(message.get("result"), dict):
+        message["result"].pop("content", None)
+
+
+def drop_log_level(message):
+    if message.get("method") == "notifications/message":
+        message["params"].pop("level", None)
+
+
 class MutatingProxy:
     """Serves on a free port of loopback for the length of its block; `url`."""
 
