@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 pub const USAGE: &str = "\
-usage: everything [--addr HOST:PORT] [--keep-alive-ms N] [--stream-after-ms N]
+usage: everything [--addr HOST:PORT] [--keep-alive-ms N] [--stream-after-ms N] [--modern-only]
 
   --addr HOST:PORT     where to listen; port 0 picks a free one   [127.0.0.1:3000]
   --keep-alive-ms N    the longest silence of a stream, 0 for any [15000]
   --stream-after-ms N  how long a reply may be silent before it
                        becomes a stream, 0 for any                [15000]
+  --modern-only        refuses clients of earlier revisions
 
 environment:
   EVERYTHING_STATE_KEY  the secret that seals `requestState`, 32 bytes or more; the instances behind
@@ -20,6 +21,7 @@ pub struct Args {
     pub addr: String,
     pub keep_alive: Option<Duration>,
     pub stream_after: Option<Duration>,
+    pub modern_only: bool,
 }
 
 impl Args {
@@ -29,20 +31,22 @@ impl Args {
             addr: "127.0.0.1:3000".into(),
             keep_alive: None,
             stream_after: None,
+            modern_only: false,
         };
         while let Some(word) = words.next() {
-            let (name, value) = match word.split_once('=') {
+            let (name, given) = match word.split_once('=') {
                 Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
                 None => (word, None),
             };
             let mut value = || {
-                let value = value.clone().or_else(|| words.next());
+                let value = given.clone().or_else(|| words.next());
                 value.ok_or_else(|| format!("{name} needs a value"))
             };
             match name.as_str() {
                 "--addr" => args.addr = value()?,
                 "--keep-alive-ms" => args.keep_alive = Some(milliseconds(&name, &value()?)?),
                 "--stream-after-ms" => args.stream_after = Some(milliseconds(&name, &value()?)?),
+                "--modern-only" if given.is_none() => args.modern_only = true,
                 "-h" | "--help" => return Ok(None),
                 other => return Err(format!("unknown option {other}")),
             }

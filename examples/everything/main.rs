@@ -2,7 +2,7 @@
 //! functions.
 //!
 //! ```text
-//! cargo run --example everything -- [--addr 127.0.0.1:3000] [--keep-alive-ms N] [--stream-after-ms N]
+//! cargo run --example everything -- [--addr 127.0.0.1:3000] [--keep-alive-ms N] [--stream-after-ms N] [--modern-only]
 //! ```
 //!
 //! It serves HTTP/1.1 and cleartext HTTP/2 on one port, and ends on SIGINT or SIGTERM.

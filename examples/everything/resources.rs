@@ -38,12 +38,8 @@ pub fn read(message: &Message) -> Result<Reply, RpcError> {
         Some(contents) => Ok(Reply::result(Cacheable::new(
             json!({"contents": [contents]}),
         ))),
-        None => Err(not_found(&uri)),
+        None => Err(RpcError::resource_not_found(&uri)),
     }
-}
-
-fn not_found(uri: &str) -> RpcError {
-    RpcError::invalid_params("Resource not found").with_data(json!({"uri": uri}))
 }
 
 fn contents(uri: &str) -> Option<Value> {

@@ -70,6 +70,9 @@ fn router(app: App, shutdown: &Shutdown, args: &Args) -> Result<Router, Error> {
     if let Some(silence) = args.stream_after {
         mcp = mcp.stream_after(silence);
     }
+    if args.modern_only {
+        mcp = mcp.legacy_clients(false);
+    }
 
     // The layers are on the MCP route alone. CORS is the outer one, so that a page can also read why a
     // request of its own was refused.
