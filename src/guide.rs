@@ -40,5 +40,8 @@ pub mod without_axum {}
 #[doc = include_str!("../docs/testing.md")]
 pub mod testing {}
 
+#[doc = include_str!("../docs/eras.md")]
+pub mod eras {}
+
 #[doc = include_str!("../docs/protocol.md")]
 pub mod protocol {}

@@ -12,6 +12,7 @@
 //! [without-axum]: crate::guide::without_axum
 //! [testing]: crate::guide::testing
 //! [protocol]: crate::guide::protocol
+//! [eras]: crate::guide::eras
 //! [ex-everything]: https://docs.rs/crate/mcp-channel/latest/source/examples/everything/
 //! [ex-hyper]: https://docs.rs/crate/mcp-channel/latest/source/examples/hyper.rs
 //! [ex-cluster]: https://docs.rs/crate/mcp-channel/latest/source/examples/cluster/
