@@ -1,4 +1,4 @@
-//! Putting a frame into the queue, or its sender into the line of those that wait for room.
+//! Puts a frame into the queue, or has its sender wait in line for room.
 
 use std::task::{Context, Poll};
 
@@ -16,9 +16,9 @@ use crate::state::Frame;
 /// What goes into the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item<'a> {
-    /// Encoded under the lock, into the bytes that go to the socket: it runs no code of a user.
+    /// Encoded under the lock, into the bytes that go to the socket. No user code runs for that.
     Progress(&'a Progress<'a>),
-    /// Encoded before.
+    /// Encoded before the lock is taken.
     Json {
         frame: Frame,
         json: &'a [u8],
@@ -33,7 +33,7 @@ enum Queued {
     Yes,
     /// There is no room for it yet.
     Full,
-    /// It was not to be sent, and that is no error.
+    /// It is not sent, and that is not an error.
     Skipped,
 }
 
@@ -61,8 +61,8 @@ impl Shared {
         }
     }
 
-    /// Queues an item, or puts its sender into the line when there is no room. Once this is ready,
-    /// the sender has to [`leave`](Self::leave) the line.
+    /// Queues an item. When there is no room, its sender waits in line. Once this is ready, the
+    /// sender has to [`leave`](Self::leave) the line.
     pub(crate) fn poll_send(
         &self,
         item: Item<'_>,
@@ -93,13 +93,13 @@ impl Shared {
         Poll::Ready(Ok(sent))
     }
 
-    /// `first` says that nobody waits who came before.
+    /// `first` is true when no earlier sender waits.
     fn queue(&self, inner: &mut Locked, item: Item<'_>, first: bool) -> Result<Queued, SendError> {
         match item {
             Item::Progress(progress) => {
                 inner.state.admit(Frame::Progress)?;
                 let token = self.progress_token()?;
-                // These have no JSON.
+                // JSON cannot express NaN and the infinities.
                 if !progress.is_finite() {
                     return Err(SendError::invalid(
                         "progress and its total are finite numbers",
@@ -165,8 +165,9 @@ impl Shared {
     pub(crate) fn admit_notification(&self, frame: Frame) -> Result<(), SendError> {
         let inner = self.lock();
         inner.state.admit(frame)?;
-        // Progress and log records end in silence for a client that takes only JSON; whoever sends
-        // them as notifications is told.
+        // The state admits progress and log records for a client that takes only JSON: it has no
+        // progress token and no log level, so they go nowhere. Sent as notifications, they are
+        // refused.
         Ok(inner.state.admit_stream()?)
     }
 }
