@@ -15,7 +15,7 @@ use crate::protocol::json::encode;
 use crate::protocol::reply::handmade;
 use crate::trace::error;
 
-/// Reads the body, and looks whether it is the JSON-RPC response that the client waits for.
+/// Reads the body, and checks that it is the JSON-RPC response that the client waits for.
 #[pin_project]
 pub(crate) struct LastEvent<B> {
     #[pin]
@@ -34,7 +34,7 @@ impl<B> LastEvent<B> {
         }
     }
 
-    /// The JSON of the last event; None when the body is none, which is traced.
+    /// The JSON of the last event; None when the body is not that response, which is traced.
     pub(crate) fn poll(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -45,7 +45,7 @@ impl<B> LastEvent<B> {
         B::Error: Into<BoxError>,
     {
         let this = self.project();
-        // Its data and its errors are a user's, too.
+        // Its data and its errors are user code, too.
         let read = caught("the response body", || {
             poll_read(this.body, this.read, *this.limit, cx)
         });
@@ -69,7 +69,8 @@ impl<B> LastEvent<B> {
     }
 }
 
-/// Reads on into `read`. False when the body failed or is larger than `limit`, which is traced.
+/// Reads on into `read`. Returns false when the body failed or is larger than `limit`, which is
+/// traced.
 fn poll_read<B>(
     mut body: Pin<&mut B>,
     read: &mut Vec<u8>,
