@@ -1,12 +1,13 @@
-//! The protocol itself: bytes in, values or bytes out. No runtime, no service, no lock.
+//! The protocol itself: pure functions between bytes and values. They need no runtime, no service
+//! and no lock.
 //!
 //! The rooms, each of which imports from those above it:
 //!
 //! - [`json`]: scanning, quoting and writing JSON text;
-//! - [`id`]: request ids and progress tokens, which every other room speaks of;
+//! - [`id`]: request ids and progress tokens, which every other room uses;
 //! - [`reply`]: what a server answers;
-//! - [`notification`]: what a server tells before it answers;
-//! - [`request`]: what a client sent, read and judged.
+//! - [`notification`]: what a server sends before it answers;
+//! - [`request`]: what a client sent, read and checked.
 
 pub(crate) mod id;
 pub(crate) mod json;

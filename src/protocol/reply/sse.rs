@@ -1,7 +1,7 @@
 //! Writes the frames of an event stream, and the compact JSON in them.
 //!
-//! Simple readers split lines at more characters than the standard's CR and LF. All of these appear
-//! only as `\u` escapes; see [`mod@encode`].
+//! Simple readers split lines at more characters than the standard's CR and LF. None of these
+//! characters is written as it is; see [`mod@encode`].
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
@@ -26,7 +26,8 @@ pub(crate) fn append_event(out: &mut BytesMut, json: &[u8]) {
     out.put_slice(END);
 }
 
-/// Serializes `value` in wire form: compact, and without the characters named above.
+/// Serializes `value` in wire form: compact except for raw JSON in it, and without the characters
+/// that [`mod@encode`] names.
 ///
 /// # Errors
 ///
