@@ -12,7 +12,7 @@ use super::streaming::Stream;
 use crate::handler::reply::NO_LAYER_HEADER;
 use crate::protocol::reply::rejection::Rejection;
 
-/// Headers that speak of a body, and so do not go with another one.
+/// Headers that describe a body, and so do not fit another one.
 const OF_A_BODY: [HeaderName; 9] = [
     CONTENT_TYPE,
     CONTENT_LENGTH,
