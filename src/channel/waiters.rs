@@ -38,7 +38,7 @@ struct Waiter {
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Option<Box<Lines>>);
 
-/// Allocated when something waits, which is mostly never.
+/// Allocated when something waits for the first time. Most channels never need it.
 #[derive(Debug, Default)]
 struct Lines {
     last: u64,
