@@ -10,7 +10,7 @@ use crate::error::BoxError;
 use crate::protocol::reply::rejection::Rejection;
 use crate::protocol::request::arrival;
 
-/// The body so far.
+/// What was read of the body so far.
 #[derive(Debug)]
 pub(crate) struct Collect {
     limit: u64,
@@ -29,7 +29,8 @@ impl Collect {
         }
     }
 
-    /// Reads on; the whole body, once it is there. The rest of one that is too large is not read.
+    /// Reads on, and returns the whole body once it is there. The rest of a body that is too large
+    /// is not read.
     pub(crate) fn poll<B>(
         &mut self,
         mut body: Pin<&mut B>,
@@ -39,7 +40,7 @@ impl Collect {
         B: Body,
         B::Error: Into<BoxError>,
     {
-        // Whoever wrote the body may say anything of its size.
+        // The body may claim any size, so the sum must not overflow.
         if self.len().saturating_add(body.size_hint().lower()) > self.limit {
             return Poll::Ready(Err(arrival::too_large(self.limit)));
         }
@@ -88,7 +89,8 @@ impl Collect {
         }
     }
 
-    /// An outer limit speaks through the body's error; the client is told the same as by ours.
+    /// The rejection for a body that failed. When a limit outside the layer made it fail, the
+    /// client gets a 413, as with our own limit.
     fn rejection(&self, error: &(dyn std::error::Error + 'static)) -> Rejection {
         let mut cause = Some(error);
         while let Some(error) = cause {

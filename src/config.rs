@@ -7,9 +7,9 @@ use crate::channel::{CopiedTypes, Options};
 use crate::protocol::request::admission::Policy;
 use crate::shutdown::Shutdown;
 
-/// The longest silence of an open stream, and of a reply before it becomes one.
+/// The default of `keep_alive` and of `stream_after`.
 pub(crate) const DEFAULT_QUIET: Duration = Duration::from_secs(15);
-/// How many bytes a request's body may have.
+/// The default of `body_limit`, in bytes.
 pub(crate) const DEFAULT_BODY_LIMIT: u64 = 4 * 1024 * 1024;
 
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Why a message was not sent.
 ///
-/// The message is not on the wire and will not be; nothing was sent in part. Ask with the `is_*`
-/// predicates; the [`Display`](fmt::Display) form says what is wrong and what would put it right.
+/// The message was not sent and will not be, not even in part. Use the `is_*` predicates to find
+/// the reason; the [`Display`](fmt::Display) form says what is wrong and how to put it right.
 /// [`is_closed`](Self::is_closed) comes before every other reason.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -48,7 +48,7 @@ impl SendError {
         }
     }
 
-    /// The response has ended, was ended, or this handle was closed: no send can succeed any more.
+    /// The response has ended, or this handle was closed: no send can succeed any more.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.kind, Kind::Closed)
@@ -72,7 +72,7 @@ impl SendError {
         matches!(self.kind, Kind::NotStreamable)
     }
 
-    /// A `subscriptions/listen` stream must begin with its acknowledgement, and it was not sent yet.
+    /// A `subscriptions/listen` stream must begin with its acknowledgement, which was not sent yet.
     #[must_use]
     pub fn is_not_acknowledged(&self) -> bool {
         matches!(self.kind, Kind::NotAcknowledged)

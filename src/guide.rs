@@ -1,9 +1,9 @@
-//! Guides: what to know before a handler meets the world.
+//! Guides: how to write handlers, test them, and serve them in production.
 //!
-//! Their code is compiled with the crate's tests, and run where it ends by itself.
+//! Their code is compiled with the crate's tests, and run unless it never ends.
 
-// Links from guide to guide are defined twice: here for these pages, where the first one counts, and in
-// the file for those who read it in a checkout.
+// Links between guides are defined twice: here for these pages, since rustdoc uses the first
+// definition, and in the file for readers of a checkout.
 
 #[doc = include_str!("../docs/answering.md")]
 pub mod answering {}

@@ -19,8 +19,8 @@ use crate::shutdown::Shutdown;
 /// [`Channel`](crate::Channel).
 ///
 /// Requests that break the protocol's rules are [rejected](crate::guide::protocol#rejections) and
-/// reach no handler. What a handler does decides what its client sees; the [front page](crate) has
-/// the table. [Deployment](crate::guide::deployment) tells where the layer goes among others.
+/// reach no handler. What a handler does decides what its client sees; see the table on the [front
+/// page](crate). [Deployment](crate::guide::deployment) says where the layer goes among others.
 ///
 /// Options are checked when they are made, and none fails later. Cloning is cheap.
 ///
@@ -70,14 +70,14 @@ impl McpChannelLayer {
     ///
     /// # Panics
     ///
-    /// Not this method: while it is on, the response panics where it is not polled in a tokio
-    /// runtime with its timer enabled.
+    /// This method does not panic. While the option is on, the response panics when it is polled
+    /// outside of a tokio runtime with its timer enabled.
     pub fn keep_alive(self, interval: Duration) -> Self {
         self.with(|config| config.keep_alive = interval_of(interval))
     }
 
-    /// How long a reply may be silent before it becomes a stream, so that no proxy and no client
-    /// gives up on a slow handler.
+    /// How long nothing may be sent before the response becomes a stream, so that no proxy and no
+    /// client gives up on a slow handler.
     ///
     /// Zero and [`Duration::MAX`] turn it off; anything else below a millisecond counts as one.
     /// Default: 15 seconds. Does not hold for notifications, and not for clients that take only
@@ -89,8 +89,8 @@ impl McpChannelLayer {
     ///
     /// # Panics
     ///
-    /// Not this method: while it is on, the response panics where it is not polled in a tokio
-    /// runtime with its timer enabled.
+    /// This method does not panic. While the option is on, the response panics when it is polled
+    /// outside of a tokio runtime with its timer enabled.
     pub fn stream_after(self, silence: Duration) -> Self {
         self.with(|config| config.stream_after = interval_of(silence))
     }
@@ -188,9 +188,9 @@ impl McpChannelLayer {
     /// Has the channel carry the request's extension of this type, when it has one: what an outer
     /// layer found out about the caller, say. It wins over a [`value`](Self::value).
     ///
-    /// Only what is there when the request reaches this layer is copied. What a layer *inside* puts
-    /// into the extensions later, a handler finds there (with axum's `Extension`, say), but not in
-    /// its channel. So authentication belongs outside; [Deployment] has a whole example.
+    /// Only what is there when the request reaches this layer is copied. An extension that a layer
+    /// *inside* adds later is in the request (for axum's `Extension`, say), but not in the channel.
+    /// So authentication belongs outside; [Deployment] has a complete example.
     ///
     /// [Deployment]: crate::guide::deployment#authentication
     pub fn copy_value<T: Clone + Send + Sync + 'static>(self) -> Self {
@@ -223,7 +223,7 @@ impl<S> Layer<S> for McpChannelLayer {
 }
 
 fn interval_of(duration: Duration) -> Option<Duration> {
-    /// Later than any response lasts, and still within what every clock can count.
+    /// Longer than any response lasts, and still short enough for every clock.
     const LONGEST: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
     if duration.is_zero() || duration == Duration::MAX {

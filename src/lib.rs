@@ -1,5 +1,5 @@
-// Where the README's links lead in these pages: of two definitions, the first counts. In a checkout
-// it is the README's own, to files.
+// Where the README's links lead in these pages: rustdoc uses the first of two definitions. A reader
+// of a checkout gets the README's own, which lead to files.
 //! [`McpChannelLayer`]: crate::McpChannelLayer
 //! [answering]: crate::guide::answering
 //! [blocking]: crate::guide::blocking
@@ -30,7 +30,7 @@ mod channel;
 mod collect;
 mod config;
 mod error;
-// As above, for its code.
+// The guides' code needs the feature `axum`, too.
 #[cfg(all(doc, any(feature = "axum", not(doctest))))]
 pub mod guide;
 mod handler;
@@ -72,7 +72,7 @@ pub use response::future::ResponseFuture;
 pub use service::McpChannelService;
 pub use shutdown::Shutdown;
 
-/// Notifications: as types, and what the protocol asks of them.
+/// Notifications as types, and what the protocol requires of them.
 ///
 /// Each type serializes to the whole notification, for
 /// [`Channel::send_notification`](crate::Channel::send_notification):

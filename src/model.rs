@@ -1,5 +1,5 @@
-//! The places where threads meet, in every order in which they can meet, on the code that ships.
-//! Where three threads meet, the number of switches between them is bounded.
+//! Model checks of the code that threads share: it runs as it ships, in every possible
+//! interleaving. With three threads, the number of switches between them is bounded.
 //!
 //! Run with `.ci/model`.
 
@@ -57,7 +57,7 @@ fn info(subscription: bool, buffer_limit: usize) -> Info {
     }
 }
 
-/// What the body does once its handler has returned: looks for bytes, or waits to be woken.
+/// What the body does once its handler has returned: it looks for bytes, or waits to be woken.
 async fn next(outlet: &Outlet) -> Option<Vec<u8>> {
     poll_fn(|cx| match outlet.poll_bytes(cx.waker()) {
         Step::Bytes { bytes, rest, .. } => {
@@ -126,7 +126,7 @@ fn a_send_meanwhile_is_seen(request: fn(bool, usize) -> (Arc<Shared>, Channel, O
             channel.try_send_notification(note(1)).expect("open");
             channel
         });
-        // The handler is polled just now, and returns Pending.
+        // The handler is being polled, and returns Pending.
         outlet.begin_poll();
         block_on(async {
             assert!(single(&mut outlet).await.is_none());
@@ -189,7 +189,7 @@ fn whoever_waits_for_the_end_learns_of_it() {
     });
 }
 
-/// A handler that returns a response of its own, which would do as a last event.
+/// A handler that returns a response of its own, which could be a last event.
 fn running(outlet: Outlet) -> Running<impl Future<Output = Result<Plain, Infallible>>> {
     let json = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
     let response = Response::new(RequestBody::from(Bytes::from_static(json)));
@@ -285,7 +285,7 @@ fn a_reader_sees_nothing_before_the_acknowledgement() {
         let publish = thread::spawn(move || publisher.tools_list_changed());
         let hub = subscriptions.clone();
         let accept = thread::spawn(move || hub.accept(channel, &message).is_ok());
-        // Reads all the while, as a body does whose handler left the channel to a task.
+        // Reads all the time, like a body whose handler left the channel to a task.
         let first = block_on(next(&outlet)).expect("an open stream");
         let first = String::from_utf8_lossy(&first);
         assert!(first.contains("acknowledged"), "{first}");

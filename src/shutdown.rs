@@ -10,13 +10,13 @@ use crate::protocol::reply::rpc_error::RpcError;
 
 /// A signal that the server shuts down, for [`McpChannelLayer::shutdown`].
 ///
-/// A server that ends gracefully waits for its open responses, and a `subscriptions/listen` stream
-/// ends only when somebody ends it. [`begin`](Self::begin) ends them all, so that the server can.
-/// Where one [`Subscriptions`](crate::subscriptions::Subscriptions) accepts all of them, its
-/// [`shut_down`](crate::subscriptions::Subscriptions::shut_down) does as well, and needs no option of the
-/// layer.
+/// During a graceful shutdown a server waits for its open responses, and a `subscriptions/listen`
+/// stream ends only when somebody ends it. [`begin`](Self::begin) ends them all, so that the server
+/// can stop. If one [`Subscriptions`](crate::subscriptions::Subscriptions) accepts all of them, its
+/// [`shut_down`](crate::subscriptions::Subscriptions::shut_down) does the same and needs no option
+/// of the layer.
 ///
-/// Handles are cheap to clone, and all of them speak of the same shutdown.
+/// Handles are cheap to clone, and all clones are the same shutdown.
 ///
 /// ```
 /// use mcp_channel::{McpChannelLayer, Shutdown};
@@ -36,11 +36,11 @@ pub struct Shutdown {
 #[derive(Default)]
 struct Streams {
     begun: bool,
-    /// Those of open subscriptions.
+    /// The streams of open subscriptions.
     open: Slab<Arc<Shared>>,
 }
 
-/// Forgets a stream that has ended.
+/// Removes a stream that has ended.
 struct Registration {
     streams: Arc<Mutex<Streams>>,
     key: usize,
@@ -62,11 +62,11 @@ impl Shutdown {
         }
     }
 
-    /// Ends every open `subscriptions/listen` stream with its completion result, and has new ones
-    /// refused from now on. Other requests run to their end. A stream that was not acknowledged yet
-    /// is refused like a new one.
+    /// Ends every open `subscriptions/listen` stream with its completion result, and refuses new
+    /// ones from now on. Other requests run to their end. A stream that was not acknowledged yet is
+    /// refused like a new one.
     ///
-    /// Does nothing more when called again.
+    /// Calling it again does nothing.
     pub fn begin(&self) {
         let open: Vec<_> = {
             let mut streams = lock(&self.streams);
@@ -85,7 +85,8 @@ impl Shutdown {
         lock(&self.streams).begun
     }
 
-    /// Ends the stream when the shutdown begins. Refuses it when it has.
+    /// Has the stream ended when the shutdown begins. Refuses it when the shutdown has begun
+    /// already.
     pub(crate) fn register(&self, stream: &Arc<Shared>) -> Result<(), RpcError> {
         let key = {
             let mut streams = lock(&self.streams);
@@ -102,7 +103,7 @@ impl Shutdown {
     }
 }
 
-/// What a new subscription is told while the server shuts down.
+/// The error for a new subscription while the server shuts down.
 pub(crate) fn shutting_down() -> RpcError {
     RpcError::internal(
         "the server is shutting down and takes no new subscriptions: listen again in a moment",

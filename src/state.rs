@@ -1,5 +1,5 @@
 //! The state machine that decides whether a response is one JSON reply or a stream, and when it
-//! ends. No waker, no clock, no bytes.
+//! ends. It has no waker, no clock and no bytes.
 //!
 //! ```text
 //!             first send that streams, start_stream, stream_reply
@@ -14,7 +14,7 @@
 
 use crate::error::CloseReason;
 
-/// What somebody wants to put on the wire.
+/// What a handler wants to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     Progress,
@@ -24,7 +24,7 @@ pub(crate) enum Frame {
     Result,
 }
 
-/// Why it may not be.
+/// Why a frame may not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Closed,
@@ -34,10 +34,10 @@ pub(crate) enum Refusal {
     Misplaced(&'static str),
 }
 
-/// What the response is to be, for whoever holds it back.
+/// What the response is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
-    /// Nothing decides it yet.
+    /// Not decided yet.
     Undecided,
     /// One JSON reply, which is there.
     Single,
@@ -78,7 +78,8 @@ impl State {
         }
     }
 
-    /// Whether a frame of this kind may be sent now. An error may be until the end.
+    /// Whether a frame of this kind may be sent now. An error may be sent at any time until the
+    /// end.
     pub(crate) fn admit(&self, frame: Frame) -> std::result::Result<(), Refusal> {
         use Frame::{Acknowledgement, Log, Notification, Progress, Result};
 
@@ -111,9 +112,9 @@ impl State {
         }
     }
 
-    /// A frame that [`admit`](Self::admit) let pass waits for the client.
+    /// Records that a frame which [`admit`](Self::admit) let pass was queued.
     pub(crate) fn accepted(&mut self, frame: Frame) {
-        // Written once: what lies beside it is read right after.
+        // Written only once, because the fields beside it are read right after.
         if !self.streaming {
             self.streaming = true;
         }
@@ -122,7 +123,7 @@ impl State {
         }
     }
 
-    /// Opens the stream, where the client takes one.
+    /// Opens the stream, if the client takes one.
     pub(crate) fn start_stream(&mut self) -> Result<(), Refusal> {
         if self.end.is_some() {
             return Err(Refusal::Closed);
@@ -131,12 +132,12 @@ impl State {
         Ok(())
     }
 
-    /// Opens the stream even after the final reply, which then is its one event.
+    /// Opens the stream even after the final reply, which then is its only event.
     pub(crate) fn stream_reply(&mut self) {
         self.streaming |= self.streamable;
     }
 
-    /// Nothing more can be sent. The first reason stays.
+    /// Ends the request: nothing more can be sent. The first reason stays.
     pub(crate) fn end(&mut self, reason: CloseReason) -> Result<(), Refusal> {
         if self.end.is_some() {
             return Err(Refusal::Closed);
@@ -159,7 +160,7 @@ impl State {
         }
     }
 
-    /// Whether all that will ever be sent is there.
+    /// Whether everything that will ever be sent is there.
     pub(crate) fn is_done(&self) -> bool {
         self.end.is_some() && self.returned
     }

@@ -1,10 +1,11 @@
-//! The macros that trace failures which nobody else would see. Without the feature `tracing` they do
-//! nothing.
+//! The macros that trace failures which would otherwise go unnoticed. Without the feature `tracing`
+//! they do nothing.
 
 #[cfg(feature = "tracing")]
 pub(crate) use tracing::{debug, error, warn};
 
-/// Takes what tracing's macros take here, so that what an event shows is used either way.
+/// Takes the same arguments as tracing's macros do here, so that they count as used with and
+/// without the feature.
 #[cfg(not(feature = "tracing"))]
 macro_rules! nothing {
     ($message:literal $(,)?) => {};

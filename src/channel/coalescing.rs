@@ -1,8 +1,9 @@
-//! Keyed frames, of which at most one per key waits: another of the same key is merged with it. So
-//! their memory is bounded by the number of keys, and no change is lost.
+//! Keyed frames: at most one per key waits, and a further one of the same key is merged into it.
 //!
-//! A frame is two pieces: one that all streams share, and the stream's own, which names its
-//! subscription and was encoded once. Handing one out copies and allocates nothing.
+//! So the memory is bounded by the number of keys, and no change is lost.
+//!
+//! A frame has two pieces: one that all streams share, and one of the stream's own, which names its
+//! subscription and was encoded once. Handing out a frame copies and allocates nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,13 +13,13 @@ use bytes::Bytes;
 /// The piece of a frame that all streams share. A pointer, since each stream may keep very many.
 pub(crate) type Piece = Arc<Bytes>;
 
-/// The unsent keyed frames of one stream, in the order of their first put.
+/// The unsent keyed frames of one stream, in the order in which they were first put.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    /// The end of each frame.
+    /// The stream's own piece, which ends each frame.
     own: Bytes,
-    /// The frame that is handed out next. Most of the time it is the only one, and in no allocation
-    /// of its own.
+    /// The frame that is handed out next. It is stored inline, because most of the time it is the
+    /// only one.
     first: Option<Slot>,
     others: Option<Box<Others>>,
 }
@@ -29,21 +30,23 @@ struct Slot {
     shared: Piece,
 }
 
-/// Those behind the first.
+/// The frames behind the first.
 #[derive(Debug, Default)]
 struct Others {
-    /// The keys under which one waits.
+    /// The keys of the waiting frames, in order.
     order: VecDeque<u32>,
-    /// What waits under each key. Grows to the highest key that ever waited.
+    /// The shared piece of the frame that waits under each key. It grows to the highest key that
+    /// ever waited.
     waiting: Vec<Option<Piece>>,
 }
 
-/// What is allocated for more keys than this is given back when nothing waits.
+/// When nothing waits, an allocation for more keys than this is freed.
 const KEPT: usize = 64;
 
 impl Slots {
     pub(crate) fn new(own: Bytes) -> Self {
-        // A `Bytes` allocates at its first clone: now, so that handing a frame out never does.
+        // A `Bytes` allocates at its first clone. It is cloned here, so that handing out a frame
+        // never allocates.
         drop(own.clone());
         Self {
             own,
@@ -52,10 +55,11 @@ impl Slots {
         }
     }
 
-    /// Puts the frame of `key`, or merges it with the one that waits. Whether it was put.
+    /// Puts a frame under `key`, or merges it with the one that waits there. Returns whether it was
+    /// put.
     ///
-    /// Where all frames of a key are the same, `general` is None. Otherwise, when another one
-    /// waits, `general` takes its place: the one that says what both say.
+    /// `general` is None where all frames of a key are the same. Elsewhere, when a different frame
+    /// waits, `general` takes its place: it is the frame that covers both.
     pub(crate) fn put(&mut self, key: u32, shared: &Piece, general: Option<&Piece>) -> bool {
         let waiting = match &mut self.first {
             None => {

@@ -14,9 +14,9 @@ use crate::state::Frame;
 /// What goes into the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item<'a> {
-    /// Encoded under the lock, into the bytes that go to the socket: it runs no code of a user.
+    /// Encoded under the lock, into the bytes that go to the socket. No user code runs for that.
     Progress(&'a Progress<'a>),
-    /// Encoded before.
+    /// Encoded before the lock is taken.
     Json {
         frame: Frame,
         json: &'a [u8],
@@ -31,7 +31,7 @@ pub(super) enum Queued {
     Yes,
     /// There is no room for it yet.
     Full,
-    /// It was not to be sent, and that is no error.
+    /// It is not sent, and that is not an error.
     Skipped,
 }
 
@@ -59,7 +59,7 @@ impl Shared {
         }
     }
 
-    /// `first` says that nobody waits who came before.
+    /// `first` is true when no earlier sender waits.
     pub(super) fn queue(
         &self,
         inner: &mut Locked,
@@ -70,7 +70,7 @@ impl Shared {
             Item::Progress(progress) => {
                 inner.state.admit(Frame::Progress)?;
                 let token = self.progress_token()?;
-                // These have no JSON.
+                // JSON cannot express NaN and the infinities.
                 if !progress.is_finite() {
                     return Err(SendError::invalid(
                         "progress and its total are finite numbers",
@@ -136,8 +136,9 @@ impl Shared {
     pub(crate) fn admit_notification(&self, frame: Frame) -> Result<(), SendError> {
         let inner = self.lock();
         inner.state.admit(frame)?;
-        // Progress and log records end in silence for a client that takes only JSON; whoever sends
-        // them as notifications is told.
+        // The state admits progress and log records for a client that takes only JSON: it has no
+        // progress token and no log level, so they go nowhere. Sent as notifications, they are
+        // refused.
         Ok(inner.state.admit_stream()?)
     }
 }

@@ -19,11 +19,11 @@ use crate::state::Frame;
 impl Channel {
     /// Waits until the channel is closed, and says why.
     ///
-    /// The way for a task to notice that the client is gone; the handler itself is cancelled then.
-    /// A handle that was closed alone resolves at once, with
+    /// A task learns from this that the client is gone. The handler itself is cancelled then. On a
+    /// handle that was [closed by itself](Self::set_closed) it resolves at once, with
     /// [`CloseReason::Closed`].
     ///
-    /// The guide on [disconnects](crate::guide::disconnects) tells when a server notices one.
+    /// The guide on [disconnects](crate::guide::disconnects) says when a server notices one.
     ///
     /// # Cancel safety
     ///
@@ -32,11 +32,11 @@ impl Channel {
         Closed::new(self)
     }
 
-    /// Waits until the server has been given what was sent so far, and has it write that before it
-    /// asks for more.
+    /// Waits until the server has taken everything that was sent so far, and has the server write
+    /// it before it asks for more.
     ///
-    /// Rarely needed: a frame that is alone leaves at once. For a handler that sends and then keeps
-    /// its thread.
+    /// This is rarely needed: a frame that is alone leaves at once. It is for a handler that sends
+    /// and then blocks its thread.
     ///
     /// # Errors
     ///
@@ -52,20 +52,21 @@ impl Channel {
 
 /// Sends one message, and waits while the client reads more slowly than the handler writes.
 ///
-/// Made by the `send_*` methods of a [`Channel`]. What is to be sent was encoded when it was made,
-/// so this is `Send` whatever the message's type.
+/// The `send_*` methods of a [`Channel`] return it. Values are encoded when it is made, so it is
+/// `Send` whatever the message's type.
 ///
-/// Gives way to the server once when the handler has kept its thread for more than a millisecond, as
-/// is looked up every few sends, so that a handler that only computes is seen working.
+/// It yields to the server once when the current poll of the handler has lasted for more than a
+/// millisecond, so that the client of a handler that only computes still sees its messages. The
+/// clock is read only every few sends.
 ///
 /// # Cancel safety
 ///
-/// A message is sent whole or not at all. Dropped before it was polled, or while it waits for room,
-/// it is not sent and its place in line is given up.
+/// A message is sent whole or not at all. When this is dropped before it was polled, or while it
+/// waits for room, the message is not sent and its place in line is given up.
 ///
-/// One that is kept but not polled keeps its place, and every send behind it waits. So do not await
-/// another send of the same channel while one is on hold, in the arm of a `select!` over `&mut send`
-/// for instance: drop it first.
+/// While this is kept but not polled, it keeps its place in line, and every send behind it waits.
+/// So drop it before you await another send of the same channel, for instance in an arm of a
+/// `select!` over `&mut send`.
 #[must_use = "nothing is sent unless this is awaited"]
 pub struct Sending<'a> {
     channel: &'a Channel,
@@ -80,7 +81,7 @@ pub(super) enum Step<'a> {
         json: Scratch,
         progress: Option<f64>,
     },
-    /// Decided before anything was to be sent.
+    /// The outcome was known before anything was sent.
     Decided(Result<(), SendError>),
     Yielded,
     Done,
@@ -123,13 +124,14 @@ impl Future for Sending<'_> {
         let Some(item) = this.step.item() else {
             return match std::mem::replace(&mut this.step, Step::Done) {
                 Step::Decided(result) => Poll::Ready(result),
-                // Also when polled after its end, which is the caller's mistake and harms nobody.
+                // It has yielded, or it is polled after its end, which is the caller's mistake and
+                // does no harm.
                 _ => Poll::Ready(Ok(())),
             };
         };
         let shared = &this.channel.shared;
         let sent = ready!(shared.poll_send(item, &mut this.ticket, cx));
-        // However it ended, the next in line may go on. This one may be held on to.
+        // Whether it was sent or refused, the next in line may go on, even if this future is kept.
         shared.leave(&mut this.ticket);
         this.step = Step::Done;
         if sent? == Sent::Yield {
@@ -289,8 +291,8 @@ impl Shared {
         Poll::Pending
     }
 
-    /// Waits until everything up to `target`, what waits now at first, was handed out, and has the
-    /// server write it.
+    /// Waits until everything up to `target` was handed out, and has the server write it. The first
+    /// call sets `target` to the end of what is queued then.
     pub(crate) fn poll_flushed(
         &self,
         target: &mut Option<u64>,
@@ -318,7 +320,7 @@ impl Shared {
         Poll::Pending
     }
 
-    /// One that waited does not any more. When it was next in line for room, another is.
+    /// Takes a waiter out of its line. If it was the first in line for room, the next one is woken.
     #[inline]
     pub(crate) fn leave(&self, ticket: &mut Ticket) {
         if !ticket.is_none() {

@@ -23,11 +23,11 @@ pub enum Status {
     Closed,
 }
 
-/// The channel back to the client, for the time of one request.
+/// The channel back to the client, for the duration of one request.
 ///
 /// The layer puts it into the request's extensions. Handles are cheap to clone and work from any
 /// task or thread. The first message that is sent turns the response into an event stream; without
-/// one it is a single JSON reply.
+/// one, the response is a single JSON reply.
 ///
 /// | call | what it does |
 /// | --- | --- |
@@ -39,15 +39,15 @@ pub enum Status {
 /// | [`close`](Self::close) | ends the response without a reply |
 /// | [`closed`](Self::closed) | waits until the client is gone or the response has ended |
 ///
-/// The channel of a notification is closed from the start: nothing answers a notification.
+/// The channel of a notification is closed from the start, since a notification gets no reply.
 ///
 /// Sends that wait have a `try_` counterpart that does not; final replies and the calls that open
 /// or end the stream never wait. Memory is bounded by the layer's
 /// [`buffer_limit`](crate::McpChannelLayer::buffer_limit): beyond it an awaited send waits for the
 /// client. Whatever is sent is delivered whole and in order, or refused with a [`SendError`].
 ///
-/// Messages are encoded when they are sent, on the caller's thread. A value's `Serialize` may be
-/// slow or panic, and harms nobody but its caller.
+/// Messages are encoded when they are sent, on the caller's thread. A value whose `Serialize` is
+/// slow or panics affects only its caller.
 ///
 /// # Examples
 ///
@@ -62,7 +62,7 @@ pub enum Status {
 /// ```
 pub struct Channel {
     pub(super) shared: Arc<Shared>,
-    /// Whether this handle is open, and counted.
+    /// Whether this handle is open. Open handles are counted.
     open: bool,
 }
 
@@ -124,9 +124,9 @@ impl Channel {
     /// extensions](crate::McpChannelLayer::copy_value), or else one that it [was
     /// given](crate::McpChannelLayer::value).
     ///
-    /// `None` although the request has such an extension means that the layer was not told to
-    /// [`copy_value`](crate::McpChannelLayer::copy_value) it, or that what puts it there runs inside
-    /// the layer, after the channel was made; see
+    /// If this is `None` although the request has such an extension, the layer was not told to
+    /// [`copy_value`](crate::McpChannelLayer::copy_value) it, or a layer *inside* added the
+    /// extension after the channel was made; see
     /// [Deployment](crate::guide::deployment#authentication).
     #[must_use]
     pub fn value<T: Send + Sync + 'static>(&self) -> Option<&T> {
@@ -146,8 +146,8 @@ impl Channel {
 
     /// Opens the event stream now, before there is something to send.
     ///
-    /// For slow work that has nothing to tell: an open stream carries keep-alives, so that no proxy
-    /// and no client gives up on it. Does nothing more when the stream is open, and nothing at all
+    /// It is for slow work that has nothing to report: an open stream carries keep-alives, so that
+    /// no proxy and no client gives up on it. It does nothing when the stream is open already, or
     /// for a client that takes only JSON.
     ///
     /// # Errors
@@ -159,8 +159,8 @@ impl Channel {
 
     /// Ends the response from the server's side, without a reply.
     ///
-    /// An open stream ends; that of a `subscriptions/listen` request ends with its completion
-    /// result. What was still to become a single reply becomes an internal error.
+    /// An open stream ends; the stream of a `subscriptions/listen` request ends with its completion
+    /// result. A response that is not a stream yet becomes an internal error.
     ///
     /// # Errors
     ///
@@ -169,17 +169,17 @@ impl Channel {
         self.open()?.close()
     }
 
-    /// Closes this handle and tells nobody: the response and the other handles stay as they are.
+    /// Closes this handle only, as dropping it does: the response and the other handles stay open.
     ///
-    /// A handle that is closed does not keep the response waiting.
+    /// A closed handle does not keep the response waiting. If it was the last one after
+    /// [`Deferred`](crate::Deferred), the client gets an internal error.
     pub fn set_closed(&mut self) {
         if std::mem::take(&mut self.open) {
             self.shared.drop_handle();
         }
     }
 
-    /// A closed handle that knows all that this one knows: for code that wants a channel where
-    /// nothing is to be sent.
+    /// A closed handle of the same request, for code that needs a channel but is to send nothing.
     #[must_use]
     pub fn as_closed(&self) -> Self {
         Self {
@@ -188,11 +188,11 @@ impl Channel {
         }
     }
 
-    /// Makes the channel of a request by hand, with the other end of it: for tests of handlers.
+    /// Makes the channel of a request, and its other end, for tests of handlers.
     ///
-    /// `values` are the [application's](Self::value). The client is one that takes a stream, with
-    /// the default [`buffer_limit`](crate::McpChannelLayer::buffer_limit), and the channel takes
-    /// messages until its reply, or until the outlet is dropped. More in the guide on
+    /// `values` are the [application's](Self::value). The client takes a stream, and the
+    /// [`buffer_limit`](crate::McpChannelLayer::buffer_limit) is the default. The channel takes
+    /// messages until its final reply, or until the outlet is dropped. See the guide on
     /// [testing](crate::guide::testing).
     ///
     /// ```
@@ -225,7 +225,7 @@ impl Channel {
         (Self::new(outlet.shared()), outlet)
     }
 
-    /// What the handles share, if this one is open.
+    /// The shared state, if this handle is open.
     #[inline]
     pub(super) fn open(&self) -> Result<&Shared, SendError> {
         if self.open {
@@ -272,7 +272,7 @@ impl fmt::Debug for Channel {
     }
 }
 
-/// Keeps a channel open, as a [`Channel`] does, in half of its size.
+/// Keeps a channel open, as a [`Channel`] does, at half its size.
 pub(crate) struct Handle(Arc<Shared>);
 
 impl Handle {

@@ -1,4 +1,4 @@
-//! What the lock of a channel guards.
+//! [`Locked`]: the state that the lock of a channel guards.
 
 use std::task::Waker;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::error::{CloseReason, SendError};
 use crate::protocol::notification::progress::ProgressNumber;
 use crate::state::{Refusal, State};
 
-/// For how long a handler may keep its thread before a send that is awaited gives way, so that the
-/// server can write what was sent.
+/// How long a poll of the handler may last before an awaited send yields, so that the server can
+/// write what was sent.
 const POLL_BUDGET: Duration = Duration::from_millis(1);
 
 pub(crate) struct Locked {
@@ -23,18 +23,18 @@ pub(crate) struct Locked {
     pub(super) waiters: Waiters,
     /// Dropped when the channel ends.
     pub(super) guard: Option<Box<dyn Send + Sync>>,
-    /// Whoever writes the response, when it found nothing to do.
+    /// The waker of the response, when it found nothing to do.
     poller: Option<Waker>,
-    /// Since when the handler is being called or polled. The poller looks at the queue right after,
-    /// so it needs no wake.
+    /// When the current call or poll of the handler began. The response looks at the queue right
+    /// after it, so sends need not wake it.
     polling: Option<Instant>,
-    /// How often something was sent meanwhile. Begins anew when it overflows.
+    /// How many messages were sent during that poll. It wraps around.
     sends: u16,
-    /// The server is to write what it has before it asks for more.
+    /// Whether the server is to write what it has before it asks for more.
     pub(crate) flush: bool,
 }
 
-/// Who can go on because bytes were handed out.
+/// The waiters that can go on because bytes were handed out.
 #[derive(Debug)]
 pub(crate) struct Freed {
     room: Option<Waker>,
@@ -50,7 +50,7 @@ impl Freed {
     }
 }
 
-/// What nobody will read.
+/// What is left of a channel that nobody reads any more.
 pub(crate) struct Unsent {
     _output: Output,
     _poller: Option<Waker>,
@@ -60,9 +60,9 @@ pub(crate) struct Unsent {
 /// What an awaited send does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// Goes on.
+    /// It completes.
     Done,
-    /// Gives way once.
+    /// It yields once.
     Yield,
 }
 
@@ -81,7 +81,8 @@ impl Locked {
         }
     }
 
-    /// The waker of whoever writes the response, unless it will look by itself.
+    /// Takes the waker of the response, unless the handler is being polled: then the response looks
+    /// at the queue anyway.
     pub(crate) fn wake_poller(&mut self) -> Option<Waker> {
         if self.polling.is_some() {
             return None;
@@ -89,25 +90,25 @@ impl Locked {
         self.poller.take()
     }
 
-    /// The handler is about to be polled.
+    /// To be called before the handler is polled.
     pub(crate) fn begin_poll(&mut self, now: Instant) {
         self.polling = Some(now);
         self.sends = 0;
     }
 
-    /// The handler has been polled. Every send from now on wakes the waker of
-    /// [`wait`](Self::wait).
+    /// To be called after the handler was polled. From then on every send wakes the waker that
+    /// [`wait`](Self::wait) was given.
     pub(crate) fn end_poll(&mut self) {
         self.polling = None;
     }
 
-    /// Nothing will be sent any more, so nobody is to be woken. The waker is to be dropped after
+    /// Takes the waker of the response, since nothing more will be sent. It is to be dropped after
     /// unlocking.
     pub(crate) fn forget_poller(&mut self) -> Option<Waker> {
         self.poller.take()
     }
 
-    /// Has `waker` woken by the next send. The one that it replaces is to be dropped after
+    /// Has the next send wake `waker`. Returns the waker that it replaces, to be dropped after
     /// unlocking.
     pub(crate) fn wait(&mut self, waker: &Waker) -> Option<Waker> {
         match &self.poller {
@@ -116,15 +117,15 @@ impl Locked {
         }
     }
 
-    /// The bytes that the server gets next, in one piece or two. [`freed`](Self::freed) tells whom
-    /// that frees.
+    /// Takes the bytes that the server gets next, in one piece or two. [`freed`](Self::freed) then
+    /// says who can go on.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<(Bytes, Option<Bytes>)> {
         let keyed = self.state.is_acknowledged();
         self.output.frames()?.take(keyed)
     }
 
-    /// Who can go on after bytes were taken, to be woken after unlocking.
+    /// The waiters that can go on after bytes were taken, to be woken after unlocking.
     #[inline]
     pub(crate) fn freed(&self) -> Option<Freed> {
         (!self.waiters.is_empty()).then(|| Freed {
@@ -133,13 +134,13 @@ impl Locked {
         })
     }
 
-    /// Whether nothing waits, keyed frames aside.
+    /// Whether no frames wait, apart from keyed ones.
     pub(crate) fn is_drained(&mut self) -> bool {
         self.output.frames().is_none_or(|frames| frames.is_empty())
     }
 
-    /// Opens the stream even after the final reply, which then is its one event. The reply comes
-    /// back, to be dropped after unlocking.
+    /// Opens the stream even after the final reply, which then is its only event. Returns the
+    /// reply, to be dropped after unlocking.
     pub(crate) fn stream_reply(&mut self, reply: Option<FinalReply>) -> Option<FinalReply> {
         self.state.stream_reply();
         if let Some(reply) = &reply {
@@ -148,7 +149,7 @@ impl Locked {
         reply
     }
 
-    /// Queues the last event, behind the keyed frames that may go out.
+    /// Queues the last event, behind the keyed frames if the subscription was acknowledged.
     pub(crate) fn append_last(&mut self, json: &[u8]) {
         let keyed = self.state.is_acknowledged();
         let frames = self.output.frames();
@@ -158,8 +159,8 @@ impl Locked {
         }
     }
 
-    /// The channel ends because nobody reads any more. Whom to wake and what to drop, after
-    /// unlocking; None when it has ended and nothing is left.
+    /// Ends the channel because nobody reads any more. Returns what to wake and what to drop after
+    /// unlocking, or None when it has ended and nothing is left.
     pub(crate) fn disconnect(&mut self) -> Option<(Vec<Waker>, Unsent)> {
         if self.state.end(CloseReason::Disconnected).is_err()
             && self.output.is_unused()
@@ -176,8 +177,9 @@ impl Locked {
         Some((self.waiters.take_all(), unsent))
     }
 
-    /// Looks at the clock on the 1st, 2nd, 4th and every 8th send of a poll: a burst pays little, and
-    /// a handler that slows down is noticed soon.
+    /// Whether an awaited send has to yield now. The clock is read at the 1st, 2nd, 4th and every
+    /// 8th send of a poll: a burst pays little for it, and a handler that slows down is noticed
+    /// soon.
     pub(super) fn budget_spent(&mut self) -> Sent {
         let Some(since) = self.polling else {
             return Sent::Done;

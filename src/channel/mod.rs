@@ -1,8 +1,9 @@
-//! The channel between a handler and the response: messages in, the bytes of the response out. The
-//! one place with locks.
+//! The channel between a handler and its response: messages go in, the bytes of the response come
+//! out.
 //!
-//! A handler holds a [`Channel`], whoever writes the response an [`Outlet`], and both hold the one
-//! [`Shared`]. Imports from the protocol and the state machine.
+//! A handler holds a [`Channel`], the code that writes the response holds an [`Outlet`], and both
+//! share one [`Shared`]. All locks of the crate are those of [`sync`]. This room imports from the
+//! protocol and the state machine.
 
 mod coalescing;
 mod enqueue;

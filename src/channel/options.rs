@@ -1,4 +1,4 @@
-//! What all channels of a layer have in common, and the values that each copies from its request.
+//! What all channels of a layer share, and the values that each channel copies from its request.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use http::Extensions;
 /// How many bytes may wait unsent in each stream, unless the layer is told otherwise.
 const DEFAULT_BUFFER_LIMIT: usize = 4 * 1024;
 
-/// What all channels of a layer have in common.
+/// What all channels of a layer share.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// How many bytes may wait unsent in each stream.
@@ -28,7 +28,7 @@ impl Default for Options {
     }
 }
 
-/// Which extensions of a request its channel carries, too.
+/// The types of the request extensions that a channel copies.
 #[derive(Clone, Default)]
 pub(crate) struct CopiedTypes(Vec<fn(&Extensions, &mut Extensions)>);
 

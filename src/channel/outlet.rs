@@ -20,20 +20,21 @@ use crate::protocol::reply::legacy::{self, Form};
 use crate::protocol::reply::rpc_error::RpcError;
 use crate::state::{Frame, Head};
 
-/// The other end of a [`Channel`](crate::Channel): what was sent, as the client gets it.
+/// The other end of a [`Channel`](crate::Channel): it yields what was sent, as the client gets it.
 ///
-/// The layer writes the response from one. [`Channel::from_request`](crate::Channel::from_request)
-/// hands one out for tests of handlers. When it is dropped, the client is gone: the channel is
-/// closed as [disconnected](CloseReason::Disconnected).
+/// The layer writes the response from an outlet.
+/// [`Channel::from_request`](crate::Channel::from_request) makes one for tests of handlers.
+/// Dropping it means that the client is gone: the channel is closed as
+/// [disconnected](CloseReason::Disconnected).
 pub struct Outlet {
     shared: Arc<Shared>,
-    /// Whether the handler's first poll began with its call.
+    /// Whether the handler's first poll has begun already, with its call.
     called: bool,
-    /// Whether the request has ended with a reply that was taken: nothing is left to be closed.
+    /// Whether the request has ended with a reply that was taken, so that nothing is left to close.
     spent: bool,
 }
 
-/// What the client of a subscription is told that has a result too early.
+/// What the client is told when a subscription's result comes before its acknowledgement.
 const NOT_ACKNOWLEDGED: &str = "the subscription was not acknowledged before its result";
 
 /// What the response is to be.
@@ -43,37 +44,37 @@ pub(crate) enum Decided {
     Stream,
 }
 
-/// What a response is good for that the handler made without its channel.
+/// What becomes of a response that the handler made without its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Returned {
-    /// The channel was closed before: the reply is there.
+    /// The channel had ended before. Its reply is sent, with the headers of this response.
     AfterEnd,
-    /// It is to be the last event of the open stream.
+    /// Its body is to be the last event of the open stream.
     LastEvent,
-    /// It is the response.
+    /// It is sent as it is.
     Untouched,
 }
 
-/// What there is for the body of a stream.
+/// What the body of a stream gets.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Bytes for the client, and those that follow at once, if any; `flush` when the server is to
-    /// write them before it asks for more.
+    /// Bytes for the client. `rest` follows at once. `flush` is true when the server is to write
+    /// them before it asks for more.
     Bytes {
         bytes: Bytes,
         rest: Option<Bytes>,
         flush: bool,
     },
-    /// Nothing yet. The waker is woken when there is; `ended` when only the handler's return is
-    /// still to come.
+    /// Nothing yet. The waker is woken when there is something. `ended` is true when the channel
+    /// has ended and only the handler's return is still to come.
     Wait { ended: bool },
-    /// All was handed out.
+    /// Everything was handed out.
     Done,
 }
 
 impl Outlet {
-    /// The channel of a request, by this end. `polling` says since when the handler is being called,
-    /// when it is about to be called and polled: that spares its first poll a lock.
+    /// Makes the channel of a request. When the handler is about to be called and then polled,
+    /// `polling` is the time of that call; this spares the first poll a lock.
     pub(crate) fn new(info: Info, streamable: bool, polling: Option<Instant>) -> Self {
         Self {
             shared: Shared::new(info, streamable, polling),
@@ -82,12 +83,12 @@ impl Outlet {
         }
     }
 
-    /// What both ends hold.
+    /// What both ends share.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// What was sent since the last call and is on the stream: one or more whole events. None when
+    /// Takes what was sent on the stream since the last call: one or more whole events. None when
     /// nothing was.
     pub fn try_next(&mut self) -> Option<Bytes> {
         let mut inner = self.shared.lock();
@@ -101,13 +102,13 @@ impl Outlet {
         })
     }
 
-    /// The final reply, with its HTTP status, when it came before anything opened the stream.
+    /// Takes the final reply, with its HTTP status, when it came before anything opened the stream.
     pub fn try_reply(&mut self) -> Option<(StatusCode, Bytes)> {
         let reply = self.shared.lock().output.take_reply()?;
         Some((reply.status, reply.json.into_bytes()))
     }
 
-    /// The handler is about to be polled.
+    /// To be called before the handler is polled.
     pub(crate) fn begin_poll(&mut self) {
         if !std::mem::take(&mut self.called) {
             let now = Instant::now();
@@ -118,8 +119,8 @@ impl Outlet {
     /// Decides what the response is to be, after the handler was polled. The waker is woken when
     /// that changes.
     ///
-    /// With `stream_only` a result is made the one event of a stream. An error whose status says
-    /// something stays a single reply.
+    /// With `stream_only`, a reply with status 200 becomes the only event of a stream. An error
+    /// with another status stays a single reply, since the status says something.
     pub(crate) fn poll_decided(&mut self, waker: &Waker, stream_only: bool) -> Poll<Decided> {
         let mut inner = self.shared.lock();
         inner.end_poll();
@@ -170,8 +171,8 @@ impl Outlet {
         Step::Wait { ended }
     }
 
-    /// The handler has failed. Closes the channel if nothing was sent; otherwise the failure is the
-    /// channel's to tell, and this is false.
+    /// To be called when the handler has failed. If nothing was sent, closes the channel and
+    /// returns true. Otherwise returns false, and the failure has to be sent on the channel.
     pub(crate) fn close_unused(&self) -> bool {
         let inner = self.shared.lock();
         let unused = !inner.state.is_streaming() && inner.state.ended().is_none();
@@ -186,10 +187,11 @@ impl Outlet {
         self.shared.has_handles()
     }
 
-    /// The handler has returned a response of its own, and the channel takes nothing any more.
+    /// To be called when the handler has returned a response of its own. From then on the channel
+    /// takes nothing more.
     ///
-    /// Both in one lock, or a task could be told that something was sent that nobody will see, or
-    /// send a reply beside this one.
+    /// Both happen under one lock. Otherwise a task could send a message that nobody will see, or a
+    /// reply beside this response.
     pub(crate) fn returned(&self) -> Returned {
         let mut inner = self.shared.lock();
         let streaming = inner.state.is_streaming();
@@ -198,7 +200,7 @@ impl Outlet {
             return Returned::AfterEnd;
         }
         if streaming {
-            // It has still to make the last event.
+            // The response still has to become the last event.
             let _ = self.shared.end(inner, CloseReason::Replied, None);
             return Returned::LastEvent;
         }
@@ -207,7 +209,8 @@ impl Outlet {
         Returned::Untouched
     }
 
-    /// Opens the stream because the reply is late. A reply that is there is its one event.
+    /// Opens the stream because the reply is late. If there is a reply already, it is the only
+    /// event.
     pub(crate) fn open_stream(&self) {
         let mut inner = self.shared.lock();
         let reply = inner.output.take_reply();
@@ -216,12 +219,12 @@ impl Outlet {
         drop(spent);
     }
 
-    /// The status of the reply that is kept back.
+    /// The status of the final reply that waits for the handler to return.
     pub(crate) fn reply_status(&self) -> Option<StatusCode> {
         self.shared.lock().output.reply().map(|reply| reply.status)
     }
 
-    /// An error as the request's reply.
+    /// An error, encoded as the reply to the request.
     pub(crate) fn error(&self, error: &RpcError) -> FinalReply {
         self.shared.error(error)
     }
@@ -270,14 +273,14 @@ impl Outlet {
         self.shared.lock().append_last(json);
     }
 
-    /// As [`send_last`](Self::send_last), for a response that somebody else wrote: the result of a
-    /// subscription names it, and comes after its acknowledgement.
+    /// As [`send_last`](Self::send_last), for a JSON-RPC response that the handler wrote. For a
+    /// subscription, a result gets the subscription id, and has to come after the acknowledgement.
     pub(crate) fn send_last_response(&self, mut json: Vec<u8>) {
         if let Some(translated) = self.translated(&json) {
             return self.send_last(&translated);
         }
         if let Some(id) = self.request_id().filter(|_| self.shared.info.subscription) {
-            // What was found to be a response scans again.
+            // It was scanned when it was found to be a response, so it scans again.
             let result = handmade::stamp_result(&mut json, id).unwrap_or_default();
             if result && !self.shared.lock().state.is_acknowledged() {
                 crate::trace::error!("the handler returned a result before its acknowledgement");
@@ -314,7 +317,7 @@ impl Outlet {
         self.shared.info.id.as_ref()
     }
 
-    /// The handler has returned, and all that it held is dropped.
+    /// To be called when the handler has returned and everything that it held was dropped.
     pub(crate) fn handler_returned(&self, deferred: bool) {
         self.shared.handler_returned(deferred);
     }

@@ -1,5 +1,5 @@
-//! What waits to be handed to the server: frames in their order, or the one reply of a response
-//! without any.
+//! What waits to be handed to the server: frames in their order, or the single reply of a response
+//! without frames.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::StatusCode;
@@ -17,7 +17,7 @@ pub(crate) struct FinalReply {
     pub(crate) json: Scratch,
 }
 
-/// Never both: a reply that comes when a stream is open is one of its frames.
+/// What waits: frames or a reply, never both. A reply on an open stream is one of the frames.
 #[derive(Debug)]
 pub(crate) enum Output {
     Frames(Outgoing),
@@ -47,7 +47,7 @@ impl Output {
         }
     }
 
-    /// The reply, which leaves room for frames.
+    /// Takes the reply, which leaves room for frames.
     pub(crate) fn take_reply(&mut self) -> Option<FinalReply> {
         match std::mem::take(self) {
             Self::Reply(reply) => Some(reply),
@@ -64,7 +64,7 @@ impl Output {
     }
 }
 
-/// The first allocation of a stream holds a few frames; a burst makes it grow.
+/// The size of a stream's first allocation, in bytes. It holds a few frames; a burst makes it grow.
 const FIRST: usize = 512;
 
 #[derive(Debug, Default)]
@@ -76,8 +76,8 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Appends what `write` writes, which is one whole event, or takes it back and returns false
-    /// when more than `limit` bytes would wait then. One that finds nothing waiting always passes.
+    /// Appends one whole event, which `write` writes. When more than `limit` bytes would wait then,
+    /// appends nothing and returns false. An event always fits when nothing else waits.
     pub(crate) fn append(&mut self, limit: usize, write: impl FnOnce(&mut BytesMut)) -> bool {
         let before = self.buffer.len();
         if before >= limit && before > 0 {
@@ -95,8 +95,8 @@ impl Outgoing {
         true
     }
 
-    /// Appends the last event, whatever waits: there is one per stream. Keyed frames go before it,
-    /// where `keyed` allows them.
+    /// Appends the last event without a limit, since there is only one per stream. With `keyed`,
+    /// the keyed frames go before it; without, they are dropped.
     pub(crate) fn append_last(&mut self, json: &[u8], keyed: bool) {
         let mut slots = self.slots.take().filter(|_| keyed);
         while let Some((shared, own)) = slots.as_mut().and_then(|slots| slots.pop()) {
@@ -107,8 +107,8 @@ impl Outgoing {
         sse::append_event(&mut self.buffer, json);
     }
 
-    /// What is handed out next: whole events, in one piece or two. Keyed frames are held back until
-    /// `keyed` allows them.
+    /// Takes what is handed out next: whole events, in one piece or two. Keyed frames are held back
+    /// unless `keyed` is set.
     #[inline]
     pub(crate) fn take(&mut self, keyed: bool) -> Option<(Bytes, Option<Bytes>)> {
         if !self.buffer.is_empty() {
@@ -118,7 +118,7 @@ impl Outgoing {
         Some((shared, Some(own)))
     }
 
-    /// Whether nothing waits, keyed frames aside.
+    /// Whether no frames wait, apart from keyed ones.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
@@ -128,7 +128,7 @@ impl Outgoing {
         self.buffer.capacity() == 0 && self.slots.is_none()
     }
 
-    /// Gives the buffer back; called while nothing waits.
+    /// Takes the buffer out, so that its memory is freed. To be called while nothing waits.
     pub(crate) fn release(&mut self) -> BytesMut {
         debug_assert!(self.buffer.is_empty());
         std::mem::take(&mut self.buffer)

@@ -18,8 +18,8 @@ impl Channel {
     /// Reports progress: a number, `(progress, total)` or `(progress, total, message)`; see
     /// [`Progress`].
     ///
-    /// The protocol requires progress to increase with each notification. A value that does not is
-    /// not sent, and that is no error.
+    /// The protocol requires progress to increase with each notification. A value that does not
+    /// increase is not sent, and that is not an error.
     ///
     /// # Errors
     ///
@@ -29,9 +29,9 @@ impl Channel {
     /// `subscriptions/listen` stream, which carries no progress (and before the acknowledgement
     /// [`is_not_acknowledged`](SendError::is_not_acknowledged)).
     ///
-    /// In a handler write `let _ = …`, and no `?`: a client that did not ask for progress is an error
-    /// here, and a report that was not sent is no reason to fail. When the client is gone, the
-    /// handler is cancelled anyway.
+    /// In a handler, ignore the result with `let _ = …` rather than use `?`. The send fails when
+    /// the client did not ask for progress, and a report that was not sent is no reason to fail the
+    /// request. When the client is gone, the handler is cancelled anyway.
     ///
     /// # Cancel safety
     ///
@@ -66,7 +66,7 @@ impl Channel {
     /// for.
     ///
     /// A record below that level is dropped without being encoded, and so is every record when the
-    /// client asked for none; that is no error.
+    /// client asked for none. That is not an error.
     ///
     /// Log messages are deprecated in revision `2026-07-28` of the protocol, which still carries
     /// them; prefer OpenTelemetry or standard error for what an operator should read.
@@ -75,7 +75,8 @@ impl Channel {
     ///
     /// As the future's output: [`is_closed`](SendError::is_closed),
     /// [`is_invalid_message`](SendError::is_invalid_message) when the data does not serialize, or
-    /// on a `subscriptions/listen` stream, which carries no log messages.
+    /// on a `subscriptions/listen` stream, which carries no log messages (and before the
+    /// acknowledgement [`is_not_acknowledged`](SendError::is_not_acknowledged)).
     ///
     /// # Cancel safety
     ///
@@ -128,20 +129,20 @@ impl Channel {
     /// Sends a notification: anything that serializes to an object with a `method`, or one of the
     /// [typed ones](crate::notification).
     ///
-    /// `jsonrpc` is added when absent. The methods that live on a `subscriptions/listen` stream,
-    /// and every notification on such a stream, are stamped with the request's id; see
-    /// [`requires_subscription_id`](crate::notification::requires_subscription_id). A
-    /// `notifications/message` obeys the request's log level, and a `notifications/progress` needs
-    /// the request's own token and must increase, as with the methods for these.
+    /// `jsonrpc` is added when absent. Notifications that belong on a `subscriptions/listen`
+    /// stream, and every notification on such a stream, are stamped with the request's id; see
+    /// [`requires_subscription_id`](crate::notification::requires_subscription_id). As with the
+    /// methods for these, a `notifications/message` obeys the request's log level, and a
+    /// `notifications/progress` needs the request's own token and must increase.
     ///
     /// # Errors
     ///
     /// As the future's output: [`is_closed`](SendError::is_closed),
     /// [`is_not_streamable`](SendError::is_not_streamable),
     /// [`is_not_acknowledged`](SendError::is_not_acknowledged),
-    /// [`is_invalid_message`](SendError::is_invalid_message) when it is no notification (it names
-    /// why) or does not belong on the stream; for `notifications/progress`
-    /// [`is_no_progress_token`](SendError::is_no_progress_token), too.
+    /// [`is_invalid_message`](SendError::is_invalid_message) when it is not a notification (the
+    /// error says why) or does not belong on the stream; for `notifications/progress` also
+    /// [`is_no_progress_token`](SendError::is_no_progress_token).
     ///
     /// # Cancel safety
     ///
@@ -182,8 +183,8 @@ impl Channel {
     ///
     /// [`is_closed`](SendError::is_closed) when a reply was sent before,
     /// [`is_not_acknowledged`](SendError::is_not_acknowledged),
-    /// [`is_invalid_message`](SendError::is_invalid_message) when the result is no object or does
-    /// not serialize; the request then still wants its reply.
+    /// [`is_invalid_message`](SendError::is_invalid_message) when the result is not an object or
+    /// does not serialize; the request then still needs its reply.
     pub fn send_result(&self, result: impl Serialize) -> Result<(), SendError> {
         let shared = self.open()?;
         shared.admit(Frame::Result)?;
@@ -278,10 +279,10 @@ impl Channel {
         })
     }
 
-    /// Whether a notification speaks of this request.
+    /// Whether a notification is about this request.
     fn belongs(&self, shape: &Shape) -> Result<(), SendError> {
         match shape {
-            // Without a token of its own the request gets no progress at all, and is told so later.
+            // A request without a token of its own gets no progress at all. That is refused later.
             Shape::Progress(token, _) if self.progress_token().is_some_and(|own| own != token) => {
                 Err(SendError::invalid(
                     "the `params.progressToken` of notifications/progress is the request's own token",

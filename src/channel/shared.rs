@@ -1,6 +1,7 @@
-//! What the two ends of a channel share: the request's facts, the count of handles, and the lock.
+//! What the two ends of a channel share: the facts of the request, the count of handles, and the
+//! lock.
 //!
-//! Nothing of a user runs under that lock: values are encoded before it is taken, wakers are woken
+//! No user code runs under that lock: values are encoded before it is taken, and wakers are woken
 //! and dropped after it was released.
 
 use std::sync::Arc as StdArc;
@@ -25,13 +26,14 @@ use crate::protocol::reply::sse;
 use crate::protocol::request::meta::RequestMeta;
 use crate::state::State;
 
-/// What is known of the request; never changes.
+/// What is known about the request. It never changes.
 #[derive(Debug)]
 pub(crate) struct Info {
     pub(crate) id: Option<RequestId>,
     pub(crate) meta: RequestMeta,
     pub(crate) options: StdArc<Options>,
-    /// Values of the application that came with the request. They win over those of the options.
+    /// Values of the application that came with the request. They take precedence over those of the
+    /// options.
     pub(crate) copied: Extensions,
     pub(crate) subscription: bool,
     pub(crate) form: Form,
@@ -39,14 +41,14 @@ pub(crate) struct Info {
 
 pub(crate) struct Shared {
     pub(crate) info: Info,
-    /// Open handles, and one more until the handler has deferred its reply. Apart from the lock, so
-    /// that cloning one is cheap.
+    /// The number of open handles, plus one until the handler has deferred its reply. It is outside
+    /// the lock, so that cloning a handle is cheap.
     handles: AtomicUsize,
     inner: Mutex<Locked>,
 }
 
 impl Shared {
-    /// `polling` says since when the handler is being called and polled, if it is.
+    /// When the handler is about to be called and then polled, `polling` is the time of that call.
     pub(super) fn new(info: Info, streamable: bool, polling: Option<Instant>) -> Arc<Self> {
         let mut state = State::new(streamable, info.subscription);
         if info.id.is_none() {
@@ -68,19 +70,21 @@ impl Shared {
         self.handles.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether there are open handles of a handler that has not deferred its reply.
+    /// Whether there are open handles, for a handler that has not deferred its reply.
     pub(crate) fn has_handles(&self) -> bool {
         self.handles.load(Ordering::Acquire) > 1
     }
 
-    /// A handle is gone. The last one, once the handler has deferred its reply, fails the request.
+    /// Counts a handle that is gone. Once the handler has deferred its reply, losing the last one
+    /// fails the request.
     pub(crate) fn drop_handle(&self) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.abandon();
         }
     }
 
-    /// The handler returned, and dropped its handles; `deferred` when a task has one.
+    /// To be called when the handler has returned and its handles were dropped. With `deferred` a
+    /// task replies later.
     pub(crate) fn handler_returned(&self, deferred: bool) {
         let mut inner = self.lock();
         inner.state.handler_returned();
@@ -88,7 +92,8 @@ impl Shared {
             drop(inner);
             self.drop_handle();
         } else {
-            // A clone that lives on in a task is of no use any more. An error means that it is so.
+            // A clone that lives on in a task can send nothing more. An error means that the
+            // channel had ended before.
             let _ = self.end(inner, CloseReason::Closed, None);
         }
     }
@@ -97,7 +102,7 @@ impl Shared {
     fn abandon(&self) {
         let message = "the handler dropped its channel without a reply";
         let failed = self.fail(self.lock(), message);
-        // After unlocking: whoever listens to traces may come back here.
+        // After unlocking: a subscriber of traces is user code and may use this channel.
         if failed.is_ok() {
             crate::trace::error!("the last handle of the channel was dropped without a reply");
         }
@@ -121,7 +126,7 @@ impl Shared {
         })
     }
 
-    /// An error as this request's reply.
+    /// An error, encoded as the reply to this request.
     pub(crate) fn error(&self, error: &RpcError) -> FinalReply {
         let mut json = Scratch::take();
         let id = self.info.id.as_ref();
@@ -139,15 +144,15 @@ impl Shared {
         }
     }
 
-    /// A result as this request's reply.
+    /// A result, encoded as the reply to this request.
     pub(crate) fn result(&self, result: &impl Serialize) -> Result<FinalReply, SendError> {
         self.result_of(|out| sse::encode(out, result))
     }
 
-    /// A result that is in wire form already.
+    /// As [`result`](Self::result), for a result that is in wire form already.
     pub(crate) fn encoded_result(&self, json: &[u8]) -> Result<FinalReply, SendError> {
         self.result_of(|out| {
-            // What is added to it has room, too.
+            // With room for what is added to it.
             out.reserve(json.len() + 256);
             out.extend_from_slice(json);
             Ok(())
@@ -181,7 +186,8 @@ impl Shared {
         })
     }
 
-    /// Ends the request, with its final reply when there is one. The first end is the end.
+    /// Ends the request, with its final reply if there is one. Only the first call does; later ones
+    /// return an error.
     pub(crate) fn end(
         &self,
         mut inner: MutexGuard<'_, Locked>,
@@ -207,7 +213,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends the response without a reply of the handler's.
+    /// Ends the response without a reply from the handler.
     pub(crate) fn close(&self) -> Result<(), SendError> {
         let inner = self.lock();
         let reply = if !inner.state.is_streaming() {

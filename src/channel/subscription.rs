@@ -1,5 +1,5 @@
-//! What the stream of a subscription has beside other streams: keyed frames, which are put without
-//! waiting, and an end from the server's side.
+//! What only the stream of a subscription has: keyed frames, which are put without waiting, and an
+//! end from the server's side.
 
 use std::task::Waker;
 
@@ -10,8 +10,9 @@ use crate::error::CloseReason;
 use crate::protocol::reply::rpc_error::RpcError;
 
 impl Shared {
-    /// Has the stream of a subscription take keyed frames, which then wait for its acknowledgement.
-    /// False when it is no subscription, takes them already, was acknowledged or has ended.
+    /// Has the stream of a subscription take keyed frames, which wait until it is acknowledged.
+    /// Returns false when this is not a subscription, takes them already, was acknowledged or has
+    /// ended.
     pub(crate) fn take_keyed(&self, slots: Slots) -> bool {
         let mut inner = self.lock();
         if !inner.state.is_unacknowledged() {
@@ -27,7 +28,7 @@ impl Shared {
         fresh
     }
 
-    /// Takes [`take_keyed`](Self::take_keyed) back.
+    /// Undoes [`take_keyed`](Self::take_keyed).
     pub(crate) fn refuse_keyed(&self) {
         if let Some(frames) = self.lock().output.frames() {
             frames.set_slots(None);
@@ -35,7 +36,7 @@ impl Shared {
     }
 
     /// Ends a subscription from the server's side: with its completion result, or with `refusal`
-    /// when it was not acknowledged. Does nothing more when it has ended.
+    /// when it was not acknowledged. Does nothing when it has ended already.
     pub(crate) fn close_subscription(&self, refusal: &RpcError) {
         let inner = self.lock();
         if inner.state.ended().is_some() {
@@ -63,8 +64,8 @@ impl Shared {
         });
     }
 
-    /// Puts a keyed frame, or merges it with one that waits; see [`Slots::put`]. Never waits. False
-    /// when the channel has ended.
+    /// Puts a keyed frame, or merges it with one that waits; see [`Slots::put`]. Never waits.
+    /// Returns false when the channel has ended.
     pub(crate) fn put_keyed(&self, key: u32, shared: &Piece, general: Option<&Piece>) -> bool {
         let mut inner = self.lock();
         if inner.state.ended().is_some() {
@@ -73,7 +74,7 @@ impl Shared {
         let Some(slots) = inner.output.frames().and_then(Outgoing::slots) else {
             return false;
         };
-        // One that is merged waits already, and whoever hands it out knows.
+        // A frame that was merged waits already, and the response was woken for it.
         let poller = if slots.put(key, shared, general) {
             inner.wake_poller()
         } else {

@@ -1,5 +1,7 @@
-//! The locks, counters and shared pointers of the crate. They come through here, so that a model
-//! checker can take their place (`--cfg mcp_loom`) under the code that ships.
+//! The locks, counters and shared pointers of the crate.
+//!
+//! They are imported from here, so that with `--cfg mcp_loom` a model checker takes their place
+//! under the code that ships.
 
 #[cfg(mcp_loom)]
 pub(crate) use loom::sync::{
@@ -12,8 +14,8 @@ pub(crate) use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Locks, also after a panic elsewhere: no code of a user runs under our locks, so what they guard
-/// is whole.
+/// Locks, even after a panic elsewhere: no user code runs under our locks, so what they guard is
+/// consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()

@@ -1,4 +1,5 @@
-//! The wakers of those that wait for a channel: for room, for its end, or until all was handed out.
+//! The wakers of what waits for a channel: for room, for its end, or until everything was handed
+//! out.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -13,7 +14,7 @@ pub(crate) enum Event {
     Closed,
 }
 
-/// The place of one that waits. Kept by it, so that it is found again.
+/// The place of a waiter in its line. The waiter keeps it, so that it can be found again.
 #[derive(Debug, Default)]
 pub(crate) struct Ticket(Option<(Event, u64)>);
 
@@ -29,13 +30,15 @@ struct Waiter {
     waker: Waker,
 }
 
-/// A line for each event, in the order of arrival. There is rarely more than one in any, but a
-/// handler may wait for thousands of sends at once: numbers grow along a line, so one is found
-/// without looking at the others, and the first and the last leave without moving them.
+/// A line for each event, in the order of arrival.
+///
+/// There is rarely more than one waiter in a line, but a handler may wait for thousands of sends at
+/// once. Numbers grow along a line, so a waiter is found by binary search, and the first and the
+/// last leave without moving the others.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Option<Box<Lines>>);
 
-/// Made when somebody waits, which is mostly never.
+/// Allocated when something waits for the first time. Most channels never need it.
 #[derive(Debug, Default)]
 struct Lines {
     last: u64,
@@ -43,8 +46,8 @@ struct Lines {
 }
 
 impl Waiters {
-    /// Puts a waiter into the line, or renews the waker of one that stands there. The waker that
-    /// is not needed any more comes back, to be dropped after unlocking.
+    /// Puts a waiter into the line of `event`, or renews its waker if it is there already. Returns
+    /// a waker that is not needed any more, to be dropped after unlocking.
     pub(crate) fn wait(
         &mut self,
         ticket: &mut Ticket,
@@ -67,13 +70,13 @@ impl Waiters {
         None
     }
 
-    /// Whether one without a place, or with this one, has to let others pass first.
+    /// Whether a sender with this ticket goes first: nothing else waits for room before it.
     pub(crate) fn goes_first(&self, ticket: &Ticket) -> bool {
         self.first_for_room()
             .is_none_or(|first| Some((Event::Room, first.number)) == ticket.0)
     }
 
-    /// Takes a waiter out of the line. Its waker comes back, to be dropped after unlocking.
+    /// Takes a waiter out of its line. Returns its waker, to be dropped after unlocking.
     pub(crate) fn leave(&mut self, ticket: &mut Ticket) -> Option<Waker> {
         let place = self.find(ticket);
         let (event, _) = ticket.0.take()?;
@@ -86,13 +89,13 @@ impl Waiters {
         self.first_for_room().map(|w| w.waker.clone())
     }
 
-    /// The wakers of all that wait for this; they stay in line.
+    /// The wakers of everything that waits for `event`. They stay in line.
     pub(crate) fn all(&self, event: Event) -> Vec<Waker> {
         let line = self.line(event).into_iter().flatten();
         line.map(|w| w.waker.clone()).collect()
     }
 
-    /// Empties the lines: nothing will be waited for any more.
+    /// Empties the lines and returns all wakers, since nothing will be waited for any more.
     pub(crate) fn take_all(&mut self) -> Vec<Waker> {
         let Some(waiting) = self.0.take() else {
             return Vec::new();
@@ -115,7 +118,7 @@ impl Waiters {
         Some(&self.0.as_ref()?.lines[event as usize])
     }
 
-    /// Where one stands in its line.
+    /// The position of a waiter in its line.
     fn find(&self, ticket: &Ticket) -> Option<usize> {
         let (event, number) = ticket.0?;
         self.line(event)?

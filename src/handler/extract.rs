@@ -1,8 +1,9 @@
 //! axum: extractors and responses.
 //!
 //! [`Channel`] and [`Message`] are extractors that leave the body alone, so they go before one that
-//! takes it. That `Handler` is not implemented for a function with them means that this feature is
-//! off, or that an extractor of the body is not the last one. [`Reply`], [`Deferred`] and [`RpcError`] are responses.
+//! takes it. When the compiler says that `Handler` is not implemented for a function with them,
+//! this feature is off, or an extractor of the body is not the last one. [`Reply`], [`Deferred`]
+//! and [`RpcError`] are responses.
 //!
 //! ```
 //! use axum::extract::State;

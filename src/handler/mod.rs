@@ -1,6 +1,6 @@
-//! What a handler is given, and what it may return beside a response of its own.
+//! What a handler is given, and what it may return instead of a response of its own.
 //!
-//! Imports from the protocol and the channel.
+//! This room imports from the protocol and the channel.
 
 #[cfg(feature = "axum")]
 pub mod extract;

@@ -13,12 +13,12 @@ use crate::protocol::reply::sse;
 
 /// The final reply of a request, as a value to return.
 ///
-/// Says the same as [`Channel::send_result`](crate::Channel::send_result) and
-/// [`Channel::send_error`](crate::Channel::send_error), and like them does nothing when a reply was
-/// sent before. Converts into an [`http::Response`] with any body; the reply travels in an
-/// extension of it, and the layer makes the true response. Headers that are set on that response
-/// stay, unless it has become a stream. Where no layer sees it, it is a 500 that says so, in its
-/// `mcp-channel-error` header (and its body, as a response of axum's).
+/// It has the effect of [`Channel::send_result`](crate::Channel::send_result) or
+/// [`Channel::send_error`](crate::Channel::send_error), and like these does nothing when a reply
+/// was sent before. It converts into an [`http::Response`] with any body. The reply travels in an
+/// extension of that response, and the layer makes the real one. Headers that are set on it are
+/// kept, unless the real response is a stream. Without a layer, the client gets a 500 that says so
+/// in its `mcp-channel-error` header (with axum, in its body).
 ///
 /// ```
 /// use mcp_channel::{Message, Reply, RpcError};
@@ -157,7 +157,7 @@ impl From<RpcError> for Verdict {
     }
 }
 
-/// What a response says that no layer has turned into the true one.
+/// What a response says when no layer has replaced it by the real one.
 pub(crate) const NO_LAYER: &str =
     "no McpChannelLayer saw this response: add the layer around the handler that returns it";
 

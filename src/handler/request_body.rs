@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 /// The request's body, read and checked: the bytes that the client sent, in one piece.
 ///
 /// It is a body of one frame whose size hint is exact, and it never fails. A handler rarely needs
-/// it: the [`Message`](crate::Message) in the request's extensions is the same, read.
+/// it, since the [`Message`](crate::Message) in the request's extensions has the same content.
 #[derive(Clone, Debug, Default)]
 pub struct RequestBody {
     bytes: Bytes,

@@ -10,17 +10,18 @@ use tower_service::Service;
 
 /// Runs each call of the inner service in a tokio task of its own.
 ///
-/// Put it *inside* an [`McpChannelLayer`](crate::McpChannelLayer). A handler is otherwise polled by
-/// whoever writes its response, and so stands still, timers and all, while its client does not read.
-/// In a task it goes on; only its sends wait for room. It costs a task for each request.
+/// Put it *inside* an [`McpChannelLayer`](crate::McpChannelLayer). Without it, a handler is polled
+/// by its response, and so everything in it stops, its timers too, while its client does not read.
+/// In a task it goes on, and only its sends wait for room. It costs a task for each request.
 ///
-/// When the response is dropped, because the client went away, the task is aborted at its next await;
-/// [`detached`](Self::detached), it runs to its end.
+/// When the response is dropped, because the client went away, the task is aborted at its next
+/// await. With [`detached`](Self::detached) it runs to its end.
 ///
 /// # Panics
 ///
-/// The inner service is called in a tokio runtime. A panic of the handler goes on in whoever polls the
-/// response, so the layer outside answers it as any other.
+/// The service panics when it is called outside of a tokio runtime, and its future when the runtime
+/// ends before the handler. A panic of the handler continues where the response is polled, so the
+/// layer outside answers it like any other.
 ///
 /// # Examples
 ///

@@ -13,7 +13,7 @@ use crate::protocol::json::encode::{has_separator, put_integer, put_json, put_st
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
-    /// An integer that is spelled as Rust would.
+    /// An integer that is written as Rust would write it.
     Integer(i64),
     /// Canonical JSON: `-0`, digits past 64 bits, or a string with its quotes.
     Json(Arc<str>),
@@ -205,12 +205,12 @@ string_or_integer! {
 }
 
 string_or_integer! {
-    /// The token under which a client wants to hear of a request's progress: a string or an integer.
+    /// The token under which a client wants a request's progress: a string or an integer.
     ProgressToken
 }
 
 impl ProgressToken {
-    /// Whether [`from_json`](Self::from_json) finds one.
+    /// Whether [`from_json`](Self::from_json) would return a token.
     pub(crate) fn fits(value: Value, text: &str) -> bool {
         Repr::fits(value, text)
     }

@@ -1,4 +1,5 @@
-//! The protocol itself: bytes in, values or bytes out. No runtime, no service, no lock.
+//! The protocol itself: pure functions between bytes and values. They need no runtime, no service
+//! and no lock.
 //!
 //! The rooms, each of which imports from those above it:
 //!
@@ -6,8 +7,8 @@
 //! - [`id`]: request ids and progress tokens, and [`era`]: the revisions that are served; every other
 //!   room speaks of them;
 //! - [`reply`]: what a server answers;
-//! - [`notification`]: what a server tells before it answers;
-//! - [`request`]: what a client sent, read and judged.
+//! - [`notification`]: what a server sends before it answers;
+//! - [`request`]: what a client sent, read and checked.
 
 pub(crate) mod era;
 pub(crate) mod id;

@@ -22,14 +22,15 @@ impl Backoff {
         }
     }
 
-    /// A session lasted this long. One that lasted longer than any wait starts anew.
+    /// To be called when a session ended that lasted this long. After one that lasted longer than
+    /// any wait, the waits start again from the first.
     pub(super) fn lasted(&mut self, session: Duration) {
         if session > LONGEST {
             self.next = FIRST;
         }
     }
 
-    /// Half of the time for certain, the rest by chance.
+    /// The next wait: half of it is fixed, the rest is random.
     pub(super) fn next(&mut self) -> Duration {
         let most = self.next;
         self.next = (most * 2).min(LONGEST);

@@ -1,7 +1,8 @@
-//! Changes for the other nodes of a server.
+//! Relays: they carry changes to the other nodes of a server.
 //!
-//! Clients' streams end on any replica, so a change on one must reach all. A relay carries it over
-//! an engine that is there anyway. `RedisRelay` does so over Redis, with the feature `redis`:
+//! Clients are connected to any of the nodes, so a change on one must reach all. A relay carries it
+//! there over an engine that you run anyway. `RedisRelay` does so over Redis, with the feature
+//! `redis`:
 //!
 //! ```
 //! # #[cfg(feature = "redis")]
@@ -18,11 +19,11 @@
 //!
 //! # Another engine
 //!
-//! An [`Outbox`] does all that is not the engine's: it keeps changes until they are sent, merges
-//! equal ones, skips what comes back to its own node, and tells too much rather than too little.
-//! What is left is to send its [batches](Outbox::next), to hand it [what arrives](Outbox::receive),
-//! and to call [`Subscriptions::deliver_all`] whenever the engine's subscription was made anew,
-//! since something may have been missed:
+//! An [`Outbox`] does everything that does not depend on the engine: it keeps changes until they
+//! are sent, merges equal ones, skips what comes back to its own node, and notifies too often
+//! rather than too rarely. What is left to you is to send its [batches](Outbox::next), to hand it
+//! [what arrives](Outbox::receive), and to call [`Subscriptions::deliver_all`] whenever the
+//! engine's subscription was made again, since something may have been missed:
 //!
 //! ```
 //! use mcp_channel::relay::Outbox;
@@ -61,7 +62,7 @@
 //! }
 //! ```
 //!
-//! Around it goes a loop that waits a moment and connects again.
+//! Call `session` in a loop that waits a moment and connects again.
 
 #[cfg(feature = "redis")]
 mod backoff;

@@ -12,23 +12,25 @@ use serde::{Deserialize, Serialize};
 use crate::channel::sync::{Arc, Mutex, lock};
 use crate::subscriptions::{Change, Relay, Subscriptions};
 
-/// Beyond this many changes, or this many bytes of URIs, "anything may have changed" says it all.
+/// Beyond this many changes, or this many bytes of URIs, "anything may have changed" replaces them.
 const MOST_CHANGES: usize = 1024;
 const MOST_BYTES: usize = 64 * 1024;
-/// How many bytes of URIs go into one message, unless one is larger. Engines have limits.
+/// How many bytes of URIs go into one message, unless a single one is larger. Engines limit the
+/// size of messages.
 const MESSAGE_BYTES: usize = 4 * 1024;
 
-/// The changes that a node has to tell the others: a [`Relay`] for any engine.
+/// The changes that a node has to send to the others: a [`Relay`] for any engine.
 ///
-/// Handles are cheap to clone, and all of them speak of the same changes. Equal changes that wait
-/// are one. More than a thousand different ones, or URIs of more than 64 KiB, become one that says
-/// "anything may have changed": every subscriber of the other nodes is then told each thing that it
-/// subscribed to. So the memory of a node that is cut off is bounded, and nothing is lost.
+/// Handles are cheap to clone, and all clones share the same changes. Equal changes that wait are
+/// merged into one. More than a thousand different ones, or URIs of more than 64 KiB, are replaced
+/// by one that says "anything may have changed": every subscriber of the other nodes is then
+/// notified of everything that it subscribed to. So the memory of a node that is cut off is
+/// bounded, and nothing is lost.
 ///
 /// See the [module](crate::relay) for how to build a relay with it.
 #[derive(Clone)]
 pub struct Outbox {
-    /// Names this node to itself.
+    /// The name by which this node recognizes its own messages.
     node: StdArc<str>,
     waiting: Arc<Mutex<Waiting>>,
 }
@@ -54,10 +56,10 @@ struct Letter<N, C> {
 }
 
 impl Outbox {
-    /// An empty one, of a new node.
+    /// An empty outbox, of a new node.
     #[must_use]
     pub fn new() -> Self {
-        // Random is all that it has to be: two nodes never share it.
+        // Being random is enough: two nodes never share it.
         let random = || RandomState::new().hash_one("node");
         Self {
             node: format!("{:016x}{:016x}", random(), random()).into(),
@@ -65,10 +67,10 @@ impl Outbox {
         }
     }
 
-    /// The next message for the other nodes, when there is something to tell: one JSON text of a few
-    /// KiB at most, unless a single URI is larger.
+    /// Waits until there is something to send, and returns the next message for the other nodes:
+    /// one JSON text of a few KiB at most, unless a single URI is larger.
     ///
-    /// Only one task should wait at a time: of several, the last one is woken.
+    /// Only one task should wait at a time: of several, only the last one is woken.
     ///
     /// # Cancel safety
     ///
@@ -104,7 +106,7 @@ impl Outbox {
         })
     }
 
-    /// A message that tells nothing, to see whether messages pass.
+    /// A message without changes, to see whether messages get through.
     #[must_use]
     pub fn heartbeat(&self) -> String {
         to_json(&Letter {
@@ -114,11 +116,11 @@ impl Outbox {
         })
     }
 
-    /// Tells the subscribers of this node what another node tells. Its own messages are skipped;
-    /// whether it was one is what this returns.
+    /// Notifies the subscribers of this node of the changes in a message from another node.
+    /// Messages of this node itself are skipped. Returns whether it was one of those.
     ///
-    /// A message that cannot be read is one of a newer version, or none of ours: anything may have
-    /// changed then.
+    /// A message that cannot be read is from a newer version, or not from this crate. Anything may
+    /// have changed then.
     pub fn receive(&self, message: &[u8], subscriptions: &Subscriptions) -> bool {
         match serde_json::from_slice::<Letter<String, Vec<Change>>>(message) {
             Ok(letter) if *letter.node == *self.node => return true,
@@ -174,7 +176,7 @@ impl Waiting {
         };
     }
 
-    /// What goes into one message.
+    /// Takes what goes into one message.
     fn take(&mut self) -> (Vec<StdArc<Change>>, bool) {
         let mut taken = Vec::new();
         let mut bytes = 0;
@@ -203,14 +205,14 @@ fn size(change: &Change) -> usize {
 }
 
 fn to_json(letter: &impl Serialize) -> String {
-    // Strings and booleans serialize.
+    // Strings and booleans always serialize.
     serde_json::to_string(letter).unwrap_or_default()
 }
 
-/// A message for the other nodes, and the changes that it tells.
+/// A message for the other nodes, with the changes in it.
 ///
-/// Say so when it was [`sent`](Self::sent). One that is dropped before has its changes back in the
-/// [`Outbox`], so that a failed send, or a task that is cancelled, loses none.
+/// Call [`sent`](Self::sent) when it was sent. If a batch is dropped before that, its changes go
+/// back into the [`Outbox`], so that a failed send or a cancelled task loses none.
 #[must_use = "a batch that is dropped goes back into its outbox"]
 pub struct Batch {
     json: String,
@@ -226,7 +228,7 @@ impl Batch {
         &self.json
     }
 
-    /// The engine has taken it.
+    /// Says that the engine has taken the message.
     pub fn sent(mut self) {
         self.changes.clear();
         self.anything = false;

@@ -16,20 +16,21 @@ use super::backoff::Backoff;
 use super::outbox::{Batch, Outbox};
 use crate::subscriptions::Subscriptions;
 
-/// How long Redis has for an answer, and for a connection.
+/// How long Redis may take for an answer, and for a connection.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Carries changes between the nodes of a server with Redis's publish and subscribe. Valkey and
-/// other servers with the same commands do as well.
+/// other servers with the same commands work, too.
 ///
 /// It has two connections, one to publish and one to listen. When either is lost, both are made
-/// anew, after a wait that grows from 50 milliseconds to 5 seconds; changes of this node are kept
-/// until then. Whenever the subscription stands again, every subscriber of this node is told each
-/// thing that it subscribed to, since something may have been missed. A node also sends a heartbeat
-/// through the channel, and takes a connection for lost on which it does not hear itself.
+/// again, after a wait that grows from 50 milliseconds to 5 seconds; changes of this node are kept
+/// until then. Whenever it has subscribed again, every subscriber of this node is notified of
+/// everything that it subscribed to, since something may have been missed. A node also sends a
+/// heartbeat through the channel. A connection on which it does not receive its own heartbeat
+/// counts as lost.
 ///
-/// Needs the feature `redis`. For `rediss://` URLs, have your own `Cargo.toml` turn on a TLS feature
-/// of the crate `redis`, `tokio-rustls-comp` for instance.
+/// Needs the feature `redis`. For `rediss://` URLs, turn on a TLS feature of the crate `redis` in
+/// your own `Cargo.toml`, `tokio-rustls-comp` for instance.
 ///
 /// ```no_run
 /// use mcp_channel::relay::RedisRelay;
@@ -71,8 +72,8 @@ impl RedisRelay {
     ///
     /// # Errors
     ///
-    /// The URL is malformed, or wants what the crate `redis` was built without. The message does not
-    /// repeat the URL, which may have a password in it.
+    /// The URL is malformed, or needs something that the crate `redis` was built without. The
+    /// message does not repeat the URL, which may contain a password.
     pub fn new(url: &str) -> Result<Self, RelayError> {
         let client = Client::open(url).map_err(|error| RelayError {
             kind: Kind::Url(error),
@@ -85,16 +86,17 @@ impl RedisRelay {
         })
     }
 
-    /// The name of the channel in Redis, the same for all nodes of a server and no other's. It is not
-    /// part of a database: servers that share a Redis need names of their own. Default:
-    /// `mcp:changes`.
+    /// The name of the channel in Redis. All nodes of a server use the same name, and no other
+    /// server does. Channels do not belong to a database, so servers that share a Redis need
+    /// different names. Default: `mcp:changes`.
     pub fn channel(mut self, name: impl Into<String>) -> Self {
         self.channel = name.into();
         self
     }
 
-    /// How often to send a heartbeat while there is nothing else to send. When three of them do not
-    /// come back, the connection counts as lost. At least 10 milliseconds. Default: 5 seconds.
+    /// How often to send a heartbeat while there is nothing else to send. When none comes back for
+    /// three intervals, the connection counts as lost. At least 10 milliseconds and at most an
+    /// hour. Default: 5 seconds.
     pub fn heartbeat(mut self, interval: Duration) -> Self {
         self.heartbeat = interval.clamp(Duration::from_millis(10), Duration::from_secs(3600));
         self
@@ -106,8 +108,8 @@ impl RedisRelay {
         self.outbox.clone()
     }
 
-    /// Connects, and carries changes to and fro until it is dropped. Spawn it, and give it the
-    /// subscriptions that were built with its [`outbox`](Self::outbox).
+    /// Connects, and carries changes in both directions until it is dropped. Spawn it, and give it
+    /// the subscriptions that were built with its [`outbox`](Self::outbox).
     ///
     /// Must be polled in a tokio runtime with its timer and its network enabled. The client library
     /// drives each connection in a task of that runtime, which ends with the connection.
@@ -145,7 +147,8 @@ impl RedisRelay {
             .get_multiplexed_async_connection_with_config(&config);
         let publishing = in_time(connect).await?;
 
-        // Subscribed by now: what was missed until here is told, what comes from here on is heard.
+        // It is subscribed by now: what was missed until here is made up for, and what comes from
+        // here on is received.
         subscriptions.deliver_all();
         crate::trace::debug!("connected to the relay's Redis");
         let publish = pin!(self.publish(publishing));
@@ -155,12 +158,12 @@ impl RedisRelay {
         }
     }
 
-    /// Sends what this node has to tell, or a heartbeat.
+    /// Sends the changes of this node, or a heartbeat.
     async fn publish(
         &self,
         mut connection: MultiplexedConnection,
     ) -> Result<Infallible, RelayError> {
-        // The first one shows whether messages pass at all.
+        // The first heartbeat shows whether messages get through at all.
         let mut next = None;
         loop {
             let heartbeat = self.outbox.heartbeat();
@@ -175,7 +178,7 @@ impl RedisRelay {
         }
     }
 
-    /// Tells what the other nodes tell, as long as this node hears itself.
+    /// Delivers the changes of the other nodes, as long as this node receives its own messages.
     async fn listen(
         &self,
         mut messages: PubSubStream,
@@ -199,7 +202,7 @@ impl RedisRelay {
     }
 }
 
-/// Awaits what Redis answers, for so long.
+/// Waits for Redis's answer, for [`ANSWER`] at most.
 async fn in_time<T>(answer: impl Future<Output = redis::RedisResult<T>>) -> Result<T, RelayError> {
     match timeout(ANSWER, answer).await {
         Ok(answer) => answer.map_err(|error| Kind::Redis(error).into()),
@@ -238,7 +241,7 @@ impl std::error::Error for RelayError {
 
 impl fmt::Debug for RedisRelay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the client: its URL may have a password in it.
+        // Not the client: its URL may contain a password.
         f.debug_struct("RedisRelay")
             .field("channel", &self.channel)
             .field("heartbeat", &self.heartbeat)

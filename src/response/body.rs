@@ -20,14 +20,14 @@ use crate::error::BoxError;
 ///
 /// `F` is the handler's future and `B` its response's body. The default is an empty body.
 ///
-/// A JSON reply is one frame, and its size hint is exact. A stream has no size, ends after its last
-/// event, and has no trailers. The inner service's own body passes with its errors, its trailers
-/// and its size. Polled after its end, each gives `None`.
+/// A JSON reply is one frame, and its size hint is exact. A stream has no known size, ends after
+/// its last event, and has no trailers. The inner service's own body passes with its errors, its
+/// trailers and its size. Polled after its end, a reply or a stream gives `None`.
 ///
 /// # Errors
 ///
-/// Those of the inner service's own body; it may also have panicked, which is an error then. A
-/// reply and a stream never fail.
+/// Those of the inner service's own body. If that body panics, this is an error, too. A reply and a
+/// stream never fail.
 ///
 /// # Panics
 ///
@@ -109,7 +109,7 @@ where
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             KindProj::Inner(body) => {
-                // Its data and its errors are a user's, too.
+                // Its data and its errors are user code, too.
                 let into_bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
                 let polled = caught("the response body", || {
                     body.poll_frame(cx).map(|frame| {

@@ -12,17 +12,17 @@ use crate::channel::{Outlet, Returned};
 use crate::error::BoxError;
 use crate::handler::reply::Verdict;
 
-/// What the client is told of a failure that is ours.
+/// What the client is told about a failure on the server's side.
 pub(crate) const INTERNAL: &str = "internal error";
 
 /// A handler's future, and the channel's other end.
 ///
 /// When it is dropped, the channel is closed first, so that tasks that share it learn of it, and
-/// the handler is dropped then: in the order of the fields.
+/// then the handler is dropped. The order of the fields sees to that.
 pub(crate) struct Driver<F> {
     pub(crate) outlet: Outlet,
     handler: Handler<F>,
-    /// The handler panicked before there was a future of it.
+    /// Whether the handler panicked when it was called, so that there is no future.
     stillborn: bool,
 }
 
@@ -52,7 +52,8 @@ pub(crate) enum Settled<B, E> {
     Channel(HeaderMap),
     /// The handler answered without its channel.
     Response(Response<B>),
-    /// So it did, but the stream is open: the body is to be the last event.
+    /// The handler answered without its channel, but the stream is open: the body is to be the last
+    /// event.
     LastEvent(Response<B>),
     /// The handler failed, and nothing was sent.
     Error(E),
@@ -104,7 +105,7 @@ impl<F> Driver<F> {
                 if outlet.close_unused() {
                     return Settled::Error(error);
                 }
-                // Showing it is code of a user, too.
+                // Displaying it is user code, too.
                 let _ = caught("the handler's error", || {
                     let error: BoxError = error.into();
                     crate::trace::error!(%error, "the handler failed after it had sent something");
@@ -144,7 +145,7 @@ pub(crate) fn headers_of<B>(response: Response<B>) -> HeaderMap {
     parts.headers
 }
 
-/// Runs `code` of a user. None when it panicked, which is traced.
+/// Runs user code. Returns None when it panicked, which is traced.
 pub(crate) fn caught<T>(what: &'static str, code: impl FnOnce() -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(value) => Some(value),
@@ -155,7 +156,7 @@ pub(crate) fn caught<T>(what: &'static str, code: impl FnOnce() -> T) -> Option<
                 .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
                 .unwrap_or("no message");
             crate::trace::error!(what, panic = message, "a panic was caught");
-            // The payload is a user's value, too.
+            // The payload is a user's value, and dropping it may panic, too.
             if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
                 std::mem::forget(again);
             }
@@ -164,7 +165,7 @@ pub(crate) fn caught<T>(what: &'static str, code: impl FnOnce() -> T) -> Option<
     }
 }
 
-/// Drops a value of a user.
+/// Drops a user's value, and catches its panic.
 pub(crate) fn drop_caught<T>(what: &'static str, value: T) {
     let _ = caught(what, || drop(value));
 }

@@ -37,8 +37,8 @@ const POLLED_AFTER_END: &str = "`ResponseFuture` polled after completion";
 
 /// The response of an [`McpChannelService`](crate::McpChannelService), to come.
 ///
-/// Reads and checks the request, calls the inner service, and polls its future beside the channel:
-/// whichever says first what the response is to be decides.
+/// Reads and checks the request, calls the inner service, and polls its future and the channel
+/// until one of them decides what the response is to be.
 ///
 /// # Errors
 ///
@@ -77,7 +77,7 @@ struct Reading<S, B> {
     #[pin]
     body: B,
     collect: Collect,
-    /// All that the call takes, but for the body.
+    /// What the call needs, apart from the body.
     call: Option<Call<S>>,
 }
 

@@ -14,7 +14,7 @@ use crate::protocol::reply::rejection::Rejection;
 use crate::protocol::reply::sse;
 use crate::protocol::request::accept::Accepts;
 
-/// Headers that speak of a body, and so do not go with another one.
+/// Headers that describe a body, and so do not fit another one.
 const OF_A_BODY: [HeaderName; 9] = [
     CONTENT_TYPE,
     CONTENT_LENGTH,

@@ -15,7 +15,7 @@ use crate::protocol::json::encode;
 use crate::protocol::reply::handmade;
 use crate::trace::error;
 
-/// Reads the body, and looks whether it is the JSON-RPC response that the client waits for.
+/// Reads the body, and checks that it is the JSON-RPC response that the client waits for.
 #[pin_project]
 pub(crate) struct LastEvent<B> {
     #[pin]
@@ -34,7 +34,7 @@ impl<B> LastEvent<B> {
         }
     }
 
-    /// The JSON of the last event; None when the body is none, which is traced.
+    /// The JSON of the last event; None when the body is not that response, which is traced.
     pub(crate) fn poll(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -75,7 +75,7 @@ where
     B: Body,
     B::Error: Into<BoxError>,
 {
-    // Its data and its errors are a user's, too.
+    // Its data and its errors are user code, too.
     let polled = caught("the response body", || poll_inner(body, read, limit, cx));
     polled.unwrap_or(Poll::Ready(false))
 }

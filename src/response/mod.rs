@@ -1,6 +1,6 @@
-//! The response: a handler and its channel in; an HTTP head and a body out.
+//! The response: makes an HTTP head and a body from a handler and its channel.
 //!
-//! Imports from the protocol, the state machine, the channel and the handler's types.
+//! This room imports from the protocol, the state machine, the channel and the handler's types.
 
 pub(crate) mod body;
 pub(crate) mod driver;

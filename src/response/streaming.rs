@@ -1,4 +1,5 @@
-//! An open event stream: hands out frames, sends keep-alives in between, and drives the handler on.
+//! [`Stream`]: an open event stream, which hands out frames and keep-alives and drives the handler
+//! on.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,15 +18,16 @@ use crate::protocol::reply::sse;
 
 pub(crate) struct Stream<F, B> {
     driver: Driver<F>,
-    /// A response that came without a reply on the channel: its body is to be the last event.
+    /// The handler's response, when it came without a reply on the channel: its body is to be the
+    /// last event.
     last: Option<Pin<Box<LastEvent<B>>>>,
     last_limit: u64,
     keep_alive: KeepAlive,
-    /// What follows at once on the bytes that were handed out.
+    /// The piece that follows directly on the bytes that were handed out.
     rest: Option<Bytes>,
-    /// Whether the handler was polled for bytes that were not handed out yet.
+    /// Whether the handler was polled and the queue was not looked at since.
     fresh: bool,
-    /// Whether to be pending once, so that the server writes what it has.
+    /// Whether to return Pending once, so that the server writes what it has.
     flush: bool,
     /// Whether nothing was handed out so far. The first bytes are flushed.
     first: bool,
@@ -33,7 +35,7 @@ pub(crate) struct Stream<F, B> {
 }
 
 impl<F, B> Stream<F, B> {
-    /// Goes on with a handler that was just polled, or with the response that it returned.
+    /// Continues with a handler that was just polled, or with the response that it returned.
     pub(crate) fn new(
         driver: Driver<F>,
         response: Option<Response<B>>,
@@ -96,7 +98,7 @@ impl<F, B> Stream<F, B> {
                 self.done = true;
                 Poll::Ready(None)
             }
-            // After the last event no byte follows.
+            // Nothing follows the last event, so no keep-alive is sent.
             Step::Wait { ended: true } if self.last.is_none() => Poll::Pending,
             // Proxies hold a head back until the first byte of the body.
             Step::Wait { .. } if self.first => {
@@ -109,7 +111,7 @@ impl<F, B> Stream<F, B> {
         }
     }
 
-    /// Polls what makes the frames: the handler, and then the body of what it returned.
+    /// Polls the handler, and then the body of the response that it returned.
     fn drive<E>(&mut self, cx: &mut Context<'_>)
     where
         F: Future<Output = Result<Response<B>, E>>,
@@ -119,7 +121,7 @@ impl<F, B> Stream<F, B> {
     {
         if let Some(outcome) = self.driver.poll(cx) {
             match self.driver.settle(outcome) {
-                // A stream is open, so a failure was told on it, and a response is its last event.
+                // A stream is open, so a failure was sent on it, and a response is its last event.
                 Settled::Channel(_) | Settled::Error(_) => {}
                 Settled::LastEvent(response) | Settled::Response(response) => {
                     self.read_last(response);

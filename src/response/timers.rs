@@ -8,16 +8,16 @@ use std::time::Duration;
 use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, Sleep};
 
-/// A timer that exists only once it was waited for.
+/// A timer that is made when it is first polled.
 #[derive(Debug, Default)]
 pub(crate) struct Timer {
     sleep: Option<Pin<Box<Sleep>>>,
-    /// Whom it wakes when it fires.
+    /// The waker that it wakes when it fires.
     asked: Option<Waker>,
 }
 
 impl Timer {
-    /// Resolves at the time that `deadline` gives when the timer is first polled.
+    /// Resolves at the time that `deadline` gives, which is called when the timer is first polled.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -28,8 +28,8 @@ impl Timer {
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline())));
         let knows = |asked: &Waker| asked.will_wake(cx.waker());
         let known = self.asked.as_ref().is_some_and(knows);
-        // One that has not fired wakes whom it knows: asking it at each frame costs more than the
-        // frame.
+        // A timer that has not fired still wakes the waker that it knows. Polling it at each frame
+        // would cost more than the frame.
         if known && !sleep.is_elapsed() {
             return Poll::Pending;
         }
@@ -53,10 +53,10 @@ impl Timer {
     }
 }
 
-/// Tells when a stream was quiet for an interval.
+/// Says when a stream was silent for an interval.
 ///
-/// A frame only leaves a note, and the clock is read when nothing more is there to hand out. The
-/// timer looks at that time when it fires, and runs on for the rest.
+/// A frame only sets a flag, and the clock is read when there is nothing more to hand out. When the
+/// timer fires before the stream was silent for long enough, it is set again for the rest.
 #[derive(Debug)]
 pub(crate) struct KeepAlive {
     interval: Option<Duration>,

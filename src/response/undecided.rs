@@ -28,7 +28,7 @@ pub(crate) struct Running<F> {
     driver: Driver<F>,
     config: Arc<Config>,
     accepts: Accepts,
-    /// Those of the handler's response, for a reply on the channel.
+    /// The headers of the handler's response, for a reply on the channel.
     headers: HeaderMap,
     timer: Timer,
 }
@@ -115,7 +115,7 @@ impl<F> Running<F> {
         }
     }
 
-    /// What a notification is answered: there is no reply, but there may be an error.
+    /// The answer to a notification: there is no reply, but there may be an error.
     fn notified<B, E>(&mut self, outcome: Outcome<B, E>) -> Result<Decision<B>, E> {
         let error = match outcome {
             Outcome::Error(error) => return Err(error),

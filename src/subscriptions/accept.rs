@@ -12,7 +12,7 @@ use crate::protocol::reply::rpc_error::RpcError;
 use crate::protocol::request::message::Message;
 use crate::shutdown::shutting_down;
 
-/// Forgets a subscriber when its channel ends.
+/// Removes a subscriber when its channel ends.
 struct Registration {
     hub: Arc<Hub>,
     id: Id,
@@ -26,8 +26,8 @@ impl Drop for Registration {
 }
 
 impl Subscriptions {
-    /// Accepts a `subscriptions/listen` request: acknowledges what is honoured of it, and tells its
-    /// client from now on. Return what this returns.
+    /// Accepts a `subscriptions/listen` request: acknowledges the part of it that is honoured, and
+    /// notifies the client of changes from now on. The handler has to return what this returns.
     ///
     /// The acknowledgement is the first message, and nothing that is published after this call is
     /// missed. The subscription ends when the client goes away, with
@@ -35,15 +35,16 @@ impl Subscriptions {
     ///
     /// # Errors
     ///
-    /// Before any stream: -32602 for a malformed filter, -32603 when the server is shutting down or
-    /// the limit of open subscriptions is reached, and when the channel is not that of a
-    /// `subscriptions/listen` request, was accepted before, or has ended.
+    /// An error comes before any stream is opened: -32600 when the message is a notification,
+    /// -32602 for a filter that is malformed or names too many resources, -32603 when the server is
+    /// shutting down or the limit of open subscriptions is reached, and when the channel is not
+    /// that of a `subscriptions/listen` request, was accepted before, or has ended.
     pub fn accept(&self, channel: Channel, message: &Message) -> Result<Deferred, RpcError> {
         self.accept_with(channel, message, |_| ())
     }
 
-    /// As [`accept`](Self::accept), with a last word on what is honoured: `reduce` may take kinds
-    /// and resources out of the filter, those that this caller may not see, say.
+    /// As [`accept`](Self::accept), but `reduce` may take kinds and resources out of the filter
+    /// before it is acknowledged, for instance those that this caller may not see.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl Subscriptions {
             notifications: &filter,
         };
         match channel.try_send_notification(acknowledgement) {
-            // It may have ended meanwhile; then nobody sees what is returned.
+            // The channel may have ended meanwhile; then nobody sees what is returned.
             Ok(()) => Ok(Deferred),
             Err(error) if error.is_closed() => Ok(Deferred),
             Err(error) => Err(RpcError::internal(error.to_string())),

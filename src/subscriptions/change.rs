@@ -1,4 +1,4 @@
-//! [`Change`]: what subscribers are told, and its frames.
+//! [`Change`]: what subscribers are notified of, and the frames for it.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::protocol::reply::sse;
 
 /// Something that changed on the server.
 ///
-/// Its JSON is for relays between nodes, and reads `"tools"`, `"prompts"`, `"resources"` or
+/// Its JSON is for relays between nodes: `"tools"`, `"prompts"`, `"resources"` or
 /// `{"resource":"file:///a"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -27,7 +27,7 @@ pub enum Change {
     Resource(String),
 }
 
-/// How many kinds of change have a list of their own.
+/// How many lists there are: each has its own kind of change.
 pub(crate) const KINDS: usize = 3;
 
 impl Change {

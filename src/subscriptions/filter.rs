@@ -1,4 +1,4 @@
-//! [`SubscriptionFilter`]: the changes that a client asks to be told of.
+//! [`SubscriptionFilter`]: the changes that a client asks to be notified of.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -14,16 +14,17 @@ use crate::protocol::request::message::Message;
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
-    /// Whether to tell that the list of tools changed.
+    /// Whether to notify the client when the list of tools changes.
     #[serde(skip_serializing_if = "is_false")]
     pub tools_list_changed: bool,
-    /// Whether to tell that the list of prompts changed.
+    /// Whether to notify the client when the list of prompts changes.
     #[serde(skip_serializing_if = "is_false")]
     pub prompts_list_changed: bool,
-    /// Whether to tell that the list of resources changed.
+    /// Whether to notify the client when the list of resources changes.
     #[serde(skip_serializing_if = "is_false")]
     pub resources_list_changed: bool,
-    /// The resources whose updates to tell, by URI. None when the request does not speak of them.
+    /// The URIs of the resources whose updates to notify the client of. None when the request does
+    /// not have this member.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub resource_subscriptions: Option<Vec<String>>,
 }
@@ -36,7 +37,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// A member that is there has a value: null is none.
+/// Reads a member that is there. It must have a value: null is refused.
 fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -60,7 +61,7 @@ impl SubscriptionFilter {
         }
         let Params { notifications } = message.params()?;
         let notifications = notifications.get();
-        // A list would be taken for the fields in their order.
+        // serde would take an array for the fields in their order.
         if !notifications.starts_with('{') {
             return Err(RpcError::invalid_params(
                 "`params.notifications` must be an object, as in {\"toolsListChanged\": true}",

@@ -12,18 +12,19 @@ use crate::shutdown::shutting_down;
 
 /// The open subscriptions of a server.
 ///
-/// Handles are cheap to clone, and all of them speak of the same subscriptions.
+/// Handles are cheap to clone, and all clones share the same subscriptions.
 ///
-/// Notifications of change are levels, not edges: a client that has not been given the last
-/// "the list of tools changed" needs no second one. While a subscriber has one of a list, or of a
-/// resource, unsent, another of the same is merged with it. So publishing never waits for a slow
-/// client, the memory of each subscriber is bounded by its filter, and no change goes untold.
+/// A notification says that something has changed, not how often. So while a notification about a
+/// list or a resource is unsent, another one about the same is merged with it. Publishing therefore
+/// never waits for a slow client, the memory of each subscriber is bounded by its filter, and no
+/// change is lost.
 ///
 /// # Cost
 ///
-/// Accepting and leaving cost the same however many subscribers there are. Publishing costs what
-/// the subscribers of that very list or resource cost. What all of them are told is encoded once.
-/// An open subscription that waits holds some 600 bytes beside its connection.
+/// The cost of accepting and removing a subscriber does not depend on how many there are. The cost
+/// of publishing depends only on the subscribers of that list or resource, and the part of a
+/// notification that they share is encoded once. An idle subscription holds about 600 bytes beside
+/// its connection.
 #[derive(Clone)]
 pub struct Subscriptions {
     pub(super) hub: Arc<Hub>,
@@ -43,13 +44,13 @@ impl Default for Subscriptions {
 }
 
 impl Subscriptions {
-    /// No subscriptions yet, with the default options.
+    /// An empty set of subscriptions, with the default options.
     #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// To set options.
+    /// A builder, to set options.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -66,15 +67,15 @@ impl Subscriptions {
         self.len() == 0
     }
 
-    /// Ends every subscription with its completion result. New ones are taken as before.
+    /// Ends every subscription with its completion result. New ones are still accepted.
     ///
-    /// What was still unsent goes out first.
+    /// What was still unsent is sent first.
     pub fn close_all(&self) {
         self.close_where(false);
     }
 
-    /// Ends every subscription, and refuses new ones from now on: for a server's shutdown, whose
-    /// graceful end waits for open streams.
+    /// Ends every subscription, and refuses new ones from now on. This is for a graceful shutdown,
+    /// during which the server waits for open streams.
     pub fn shut_down(&self) {
         self.close_where(true);
     }
@@ -106,7 +107,7 @@ impl fmt::Debug for Subscriptions {
 }
 
 impl Builder {
-    /// The subscriptions, none yet.
+    /// Makes the subscriptions, of which none is open yet.
     #[must_use]
     pub fn build(self) -> Subscriptions {
         Subscriptions {

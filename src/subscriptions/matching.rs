@@ -20,25 +20,25 @@ enum Kind {
 }
 
 impl ResourceMatch {
-    /// Those of the very URI. The default.
+    /// Those to exactly this URI. This is the default.
     #[must_use]
     pub fn exact() -> Self {
         Self(Kind::Exact)
     }
 
-    /// Those of the URI, and of every URI that it is a part of: an update of `docs://a/b#c` concerns
-    /// `docs://a/b`, `docs://a/` and `docs://a`, too.
+    /// Those to this URI, and to every URI that it is a part of: an update of `docs://a/b#c` also
+    /// concerns `docs://a/b`, `docs://a/` and `docs://a`.
     ///
-    /// A publish looks up one URI for each `/`, `?` and `#` in it.
+    /// A publish looks up the URI, and at most two more for each `/`, `?` and `#` in it.
     #[must_use]
     pub fn parts() -> Self {
         Self(Kind::Parts)
     }
 
-    /// Those for which `concerns(subscribed, updated)` is true.
+    /// Those to each URI for which `concerns(subscribed, updated)` is true.
     ///
-    /// A publish asks for each URI that anybody on this node subscribed to. A panic of `concerns`
-    /// is the publish's.
+    /// A publish calls it for each URI that anybody on this node subscribed to. If it panics, the
+    /// publish panics.
     #[must_use]
     pub fn custom(concerns: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
         Self(Kind::Custom(Arc::new(concerns)))
@@ -72,7 +72,7 @@ impl ResourceMatch {
     }
 }
 
-/// The URI, and what it is a part of, with and without the separator at its end.
+/// The URI and every URI that it is a part of, with and without the separator at the end.
 fn wholes(uri: &str) -> impl Iterator<Item = &str> {
     let authority = uri.find("://").map_or(0, |at| at + 3);
     let cuts = uri

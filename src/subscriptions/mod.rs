@@ -1,7 +1,7 @@
-//! `subscriptions/listen`: clients that hear of changes.
+//! `subscriptions/listen`: notifies clients of changes.
 //!
 //! The client sends one request, and its response is a stream that stays open. [`Subscriptions`]
-//! holds all of them: accept the request, publish changes, end them at shutdown.
+//! holds these streams: accept the request, publish changes, and end the streams at shutdown.
 //!
 //! # One node
 //!
@@ -24,10 +24,11 @@
 //! }
 //! ```
 //!
-//! A client is told only of the kinds that it asked for and that the server honours, which the
-//! [`Builder`] says for all and [`Subscriptions::accept_with`] for one. By default that is all four,
-//! and the acknowledgement promises each client what it asked for of them. A server that publishes
-//! less says so, one whose list of tools is all that ever changes for instance:
+//! A client is notified only of the kinds of change that it asked for and that the server honours.
+//! The [`Builder`] says which those are for all clients, and [`Subscriptions::accept_with`] for
+//! one. By default all four kinds are honoured, and the acknowledgement promises each client those
+//! that it asked for. A server that publishes fewer has to say so. Here, only the list of tools
+//! ever changes:
 //!
 //! ```
 //! use mcp_channel::subscriptions::Subscriptions;
@@ -36,24 +37,24 @@
 //!     Subscriptions::builder().prompts(false).resources(false).resource_subscriptions(false).build();
 //! ```
 //!
-//! Declare in the result of `server/discover` what is honoured: `listChanged` of `tools`, `prompts`
+//! Declare what is honoured in the result of `server/discover`: `listChanged` of `tools`, `prompts`
 //! and `resources`, and `subscribe` of `resources`.
 //!
-//! Publishing never waits, and a client that does not read costs no more than its filter: see
-//! [`Subscriptions`].
+//! Publishing never waits, and a client that does not read costs no more memory than its filter:
+//! see [`Subscriptions`].
 //!
 //! # Shutdown
 //!
-//! A server that ends gracefully waits for its open responses, and a subscription has no end of its
-//! own. So end them first, in one of two ways:
+//! During a graceful shutdown a server waits for its open responses, and a subscription does not
+//! end by itself. So end the subscriptions first, in one of two ways:
 //!
-//! - [`Subscriptions::shut_down`] ends those that were accepted here. It is at hand where the
-//!   subscriptions are, and needs nothing on the layer.
-//! - A [`Shutdown`](crate::Shutdown) on the layer ends every listen stream that passes it, whoever
-//!   accepted it: take it where there are several `Subscriptions`, or a handler that writes such
-//!   streams by itself.
+//! - [`Subscriptions::shut_down`] ends those that were accepted here. It needs no option of the
+//!   layer.
+//! - A [`Shutdown`](crate::Shutdown) on the layer ends every listen stream that goes through the
+//!   layer, whoever accepted it. Use it when there are several `Subscriptions`, or when a handler
+//!   writes such streams by itself.
 //!
-//! Either way clients get their completion result, and those that listen anew are refused.
+//! Either way clients get their completion result, and new subscriptions are refused.
 //!
 //! ```no_run
 //! # #[cfg(feature = "axum")]
@@ -72,29 +73,29 @@
 //!
 //! # Many nodes
 //!
-//! A client's stream ends on one replica, and a change may happen on another. A [`Relay`] tells the
-//! others: give one to the [builder](Builder::relay), and publish as before. The module
-//! [`relay`](crate::relay) has one for Redis, and what it takes to write another. Whenever a relay
-//! may have missed something, its node tells every subscriber each thing that it subscribed to:
-//! clients may read a list again for nothing, but are never left with a stale one.
+//! A client is connected to one node, and a change may happen on another. A [`Relay`] carries it to
+//! the other nodes: give one to the [builder](Builder::relay), and publish as before. The module
+//! [`relay`](crate::relay) has one for Redis, and says how to write another. When a relay may have
+//! missed something, its node notifies every subscriber of everything that it subscribed to. So
+//! clients may read a list again for nothing, but they never keep a stale one.
 //!
-//! What clients listen to is kept where their stream ends, and nowhere else. A client whose node goes
-//! away listens again, on another; since it cannot know what it missed meanwhile, it reads what it
-//! depends on anew.
+//! Only the node that a client is connected to knows what the client listens to. When that node
+//! goes away, the client has to listen again on another one. It cannot know what it missed
+//! meanwhile, so it should read again what it depends on.
 //!
 //! # Behind a load balancer
 //!
-//! - No stickiness is needed: a listen request is whole in itself.
-//! - Its time-out for idle connections must be longer than the layer's
+//! - Sticky sessions are not needed: a listen request is complete in itself.
+//! - The balancer's time-out for idle connections must be longer than the layer's
 //!   [`keep_alive`](crate::McpChannelLayer::keep_alive), 15 seconds by default.
-//! - It must not buffer responses. The stream says so itself, with `x-accel-buffering: no` and
-//!   `cache-control: no-transform`.
-//! - Count open streams rather than requests when it balances: on HTTP/1.1 each of them is a
-//!   connection. A [limit](Builder::limit) keeps one node from taking all; with
-//!   [`busy`](Builder::busy) what is over it is answered 503, which balancers take as a hint to try
-//!   another node.
-//! - During a rolling restart take a node out of rotation before it ends its subscriptions, so that
-//!   clients that listen again find another one.
+//! - The balancer must not buffer responses. The stream says so itself, with
+//!   `x-accel-buffering: no` and `cache-control: no-transform`.
+//! - It should balance by open streams rather than by requests: on HTTP/1.1 each stream is a
+//!   connection. A [limit](Builder::limit) keeps one node from taking all of them. With
+//!   [`busy`](Builder::busy) a subscription over the limit is answered 503, which balancers take as
+//!   a hint to try another node.
+//! - During a rolling restart, take a node out of rotation before it ends its subscriptions, so
+//!   that clients that listen again find another one.
 
 mod accept;
 mod change;

@@ -13,11 +13,15 @@ use crate::protocol::reply::rpc_error::RpcError;
 
 /// Carries changes to the other nodes of a server.
 ///
-/// Clients' streams end on any node, so a change on one must reach all. What a relay brings from
-/// the others it hands to [`Subscriptions::deliver`](crate::subscriptions::Subscriptions::deliver); when it may have missed something, it calls
-/// [`Subscriptions::deliver_all`](crate::subscriptions::Subscriptions::deliver_all): subscribers may be told too often, but never too seldom.
+/// Clients are connected to any of the nodes, so a change on one must reach all. A relay hands what
+/// it receives from the other nodes to
+/// [`Subscriptions::deliver`](crate::subscriptions::Subscriptions::deliver). When it may have
+/// missed something, it calls
+/// [`Subscriptions::deliver_all`](crate::subscriptions::Subscriptions::deliver_all): subscribers
+/// may be notified too often, but never too rarely.
 pub trait Relay: Send + Sync + 'static {
-    /// Takes a change for the other nodes. Must not wait: keep it, and send it from a task.
+    /// Takes a change for the other nodes. It must not wait: keep the change, and send it from a
+    /// task.
     fn publish(&self, change: &Change);
 }
 
@@ -47,7 +51,7 @@ pub(crate) struct Options {
     pub(crate) relay: Option<Arc<dyn Relay>>,
 }
 
-/// Which kinds the server tells of.
+/// Which kinds of change the server honours.
 #[derive(Debug)]
 pub(crate) struct Honoured {
     tools: bool,
@@ -86,7 +90,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What one subscriber too many is told.
+    /// The error for a subscriber over the limit.
     pub(crate) fn too_many(&self) -> RpcError {
         let error = RpcError::internal(format!(
             "the server has its limit of {} open subscriptions: close one, or listen again later",
@@ -102,38 +106,38 @@ impl Options {
 }
 
 impl Builder {
-    /// Whether subscribers are told of changes of the list of tools. Default: yes.
+    /// Whether subscribers are notified of changes to the list of tools. Default: yes.
     pub fn tools(mut self, honoured: bool) -> Self {
         self.options.honoured.tools = honoured;
         self
     }
 
-    /// Whether subscribers are told of changes of the list of prompts. Default: yes.
+    /// Whether subscribers are notified of changes to the list of prompts. Default: yes.
     pub fn prompts(mut self, honoured: bool) -> Self {
         self.options.honoured.prompts = honoured;
         self
     }
 
-    /// Whether subscribers are told of changes of the list of resources. Default: yes.
+    /// Whether subscribers are notified of changes to the list of resources. Default: yes.
     pub fn resources(mut self, honoured: bool) -> Self {
         self.options.honoured.resources = honoured;
         self
     }
 
-    /// Whether subscribers are told of updates of the resources that they name. Default: yes.
+    /// Whether subscribers are notified of updates of the resources that they name. Default: yes.
     pub fn resource_subscriptions(mut self, honoured: bool) -> Self {
         self.options.honoured.resource_subscriptions = honoured;
         self
     }
 
-    /// Which subscriptions the update of a resource concerns. Default: those of the very URI.
+    /// Which subscriptions the update of a resource concerns. Default: those to exactly its URI.
     pub fn resource_match(mut self, matching: ResourceMatch) -> Self {
         self.options.resource_match = matching;
         self
     }
 
-    /// How many subscriptions may be open on this node at a time. The next one is refused with
-    /// -32603 and HTTP status 200, which clients show. Default: no limit.
+    /// How many subscriptions may be open on this node at a time. One more is refused with -32603
+    /// and HTTP status 200, since clients show such an error. Default: no limit.
     pub fn limit(mut self, open: usize) -> Self {
         self.options.limit = open;
         self
@@ -146,8 +150,8 @@ impl Builder {
         self
     }
 
-    /// Has refusals over the limit carry the HTTP status 503 with a `Retry-After` of this long,
-    /// rounded up to whole seconds, for load balancers that try another node then. Default: off.
+    /// Refuses subscriptions over the limit with HTTP status 503 and a `Retry-After` of this long,
+    /// rounded up to whole seconds, for load balancers that then try another node. Default: off.
     pub fn busy(mut self, retry_after: Duration) -> Self {
         self.options.busy = Some(retry_after);
         self

@@ -9,7 +9,7 @@ use super::registry::{Id, Key};
 use crate::channel::sync::{Arc, lock};
 use crate::channel::{Piece, Shared};
 
-/// One to be told that a resource changed.
+/// A subscriber to be notified that a resource changed.
 struct Target<'a> {
     id: Id,
     stream: Arc<Shared>,
@@ -19,34 +19,36 @@ struct Target<'a> {
 }
 
 impl Subscriptions {
-    /// Tells that the list of tools changed. Returns how many subscribers that concerns on this
-    /// node.
+    /// Notifies subscribers that the list of tools changed. Returns how many subscribers on this
+    /// node that concerns.
     pub fn tools_list_changed(&self) -> usize {
         self.publish(&Change::Tools)
     }
 
-    /// Tells that the list of prompts changed. Returns how many subscribers that concerns on this
-    /// node.
+    /// Notifies subscribers that the list of prompts changed. Returns how many subscribers on this
+    /// node that concerns.
     pub fn prompts_list_changed(&self) -> usize {
         self.publish(&Change::Prompts)
     }
 
-    /// Tells that the list of resources changed. Returns how many subscribers that concerns on this
-    /// node.
+    /// Notifies subscribers that the list of resources changed. Returns how many subscribers on
+    /// this node that concerns.
     pub fn resources_list_changed(&self) -> usize {
         self.publish(&Change::Resources)
     }
 
-    /// Tells that a resource changed. Returns how many subscribers that concerns on this node.
+    /// Notifies subscribers that a resource changed. Returns how many subscribers on this node that
+    /// concerns.
     ///
-    /// Which subscriptions it concerns is for the [matching](crate::subscriptions::Builder::resource_match) to say; by
-    /// default those of this very URI.
+    /// The [matching](crate::subscriptions::Builder::resource_match) says which subscriptions it
+    /// concerns; by default those to exactly this URI.
     pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
         self.publish(&Change::Resource(uri.into()))
     }
 
-    /// Tells the subscribers of this node, and through the [relay](crate::subscriptions::Builder::relay), if there is
-    /// one, those of the others.
+    /// Notifies the subscribers of this node, and through the
+    /// [relay](crate::subscriptions::Builder::relay), if there is one, those of the other nodes.
+    /// Returns how many subscribers on this node that concerns.
     pub fn publish(&self, change: &Change) -> usize {
         let told = self.deliver(change);
         if let Some(relay) = &self.hub.options.relay {
@@ -55,7 +57,8 @@ impl Subscriptions {
         told
     }
 
-    /// Tells the subscribers of this node only: for what a relay brought from another.
+    /// Notifies the subscribers of this node only. This is for a change that a relay received from
+    /// another node. Returns how many subscribers that concerns.
     pub fn deliver(&self, change: &Change) -> usize {
         match change {
             Change::Tools => self.deliver_list(0),
@@ -65,8 +68,8 @@ impl Subscriptions {
         }
     }
 
-    /// Tells every subscriber of this node each thing that it subscribed to, once: for a relay that
-    /// may have missed something.
+    /// Notifies every subscriber of this node of everything that it subscribed to, once. This is
+    /// for a relay that may have missed something.
     pub fn deliver_all(&self) {
         for n in 0..KINDS {
             self.deliver_list(n);
@@ -78,7 +81,7 @@ impl Subscriptions {
     }
 
     fn deliver_list(&self, n: usize) -> usize {
-        // Streams are told after unlocking, so that joining and leaving do not wait for it.
+        // Streams are notified after unlocking, so that joining and leaving do not wait for it.
         let streams: Vec<_> = lock(&self.hub.registry).list(n).map(Arc::clone).collect();
         let shared = &self.hub.lists[n];
         streams
@@ -93,7 +96,7 @@ impl Subscriptions {
         self.deliver_to(uri, &concerned)
     }
 
-    /// Tells those that subscribed to any of `concerned` that `uri` changed, each of them once.
+    /// Notifies those that subscribed to any of `concerned` that `uri` changed, each of them once.
     fn deliver_to(&self, uri: &str, concerned: &[StdArc<str>]) -> usize {
         let mut targets = Vec::new();
         {
@@ -108,10 +111,11 @@ impl Subscriptions {
             }
         }
         if concerned.len() > 1 {
-            // Stable: of several, the first of `concerned` is what a subscriber is told under.
+            // The sort is stable: of a subscriber's several targets, the first in the order of
+            // `concerned` stays.
             targets.sort_by_key(|target| target.id);
             targets.dedup_by_key(|target| target.id);
-            // Each general form is encoded once.
+            // So that each general form is encoded once.
             targets.sort_by(|a, b| a.whole.cmp(b.whole));
         }
 
@@ -119,7 +123,7 @@ impl Subscriptions {
         let mut told = 0;
         let mut general: Option<(&str, Piece)> = None;
         for target in &targets {
-            // Two updates of different parts merge into one of what was subscribed to.
+            // Updates of two different parts merge into one of the resource that was subscribed to.
             if self.hub.options.resource_match.is_inexact()
                 && general
                     .as_ref()

@@ -1,5 +1,7 @@
-//! Who listens to what, so that publishing costs what its listeners cost, and joining and leaving
-//! cost the same however many there are.
+//! Who listens to what.
+//!
+//! The cost of publishing depends only on the listeners concerned, and the cost of joining and
+//! leaving does not depend on how many there are.
 
 use std::collections::HashMap;
 use std::sync::Arc as StdArc;
@@ -10,11 +12,11 @@ use super::change::KINDS;
 use super::filter::SubscriptionFilter;
 use crate::channel::{Arc, Handle, Shared};
 
-/// A subscriber's number, for the time that it listens.
+/// A subscriber's number, while it listens.
 pub(crate) type Id = u32;
 
-/// The key of a frame in its stream: the list's number, or that of the URI in the filter behind
-/// them.
+/// The key of a frame in its stream: the number of its list, or [`KINDS`] plus the position of its
+/// URI in the filter.
 pub(crate) type Key = u32;
 
 #[derive(Default)]
@@ -22,13 +24,13 @@ pub(crate) struct Registry {
     entries: Slab<Entry>,
     lists: [Vec<Id>; KINDS],
     resources: HashMap<StdArc<str>, Vec<Listener>>,
-    /// No further subscriber is taken.
+    /// Whether new subscribers are refused.
     pub(crate) closing: bool,
 }
 
 struct Entry {
     handle: Handle,
-    /// Where it stands in each list, or [`NOWHERE`].
+    /// Its position in each list, or [`NOWHERE`].
     lists: [u32; KINDS],
     resources: Box<[Place]>,
 }
@@ -36,18 +38,18 @@ struct Entry {
 /// No place in a list.
 const NOWHERE: u32 = u32::MAX;
 
-/// Where a subscriber stands among the listeners of a resource.
+/// The position of a subscriber among the listeners of a resource.
 #[derive(Debug)]
 struct Place {
     uri: StdArc<str>,
     at: u32,
 }
 
-/// One of those that listen to a resource.
+/// A listener of a resource.
 #[derive(Clone, Copy, Debug)]
 struct Listener {
     id: Id,
-    /// Which of its resources this is.
+    /// The position of this resource in its filter.
     nth: u32,
 }
 
@@ -92,7 +94,7 @@ impl Registry {
         id
     }
 
-    /// Forgets a subscriber. Its handle comes back, to be dropped after unlocking.
+    /// Removes a subscriber. Returns its handle, to be dropped after unlocking.
     pub(crate) fn remove(&mut self, id: Id) -> Option<Handle> {
         let entry = self.entries.try_remove(id as usize)?;
         for (n, at) in entry.lists.into_iter().enumerate() {
@@ -119,8 +121,8 @@ impl Registry {
         Some(entry.handle)
     }
 
-    /// Makes room for one more, and for a quarter of those that are there: a server may have very
-    /// many, and they are not small.
+    /// Makes room for one more entry, and for a quarter of those that are there. It does not
+    /// double: a server may have very many entries, and they are not small.
     fn grow(&mut self) {
         let open = self.entries.len();
         if open == self.entries.capacity() {
@@ -128,7 +130,7 @@ impl Registry {
         }
     }
 
-    /// Gives room back that is not needed any more: one client may have named very many resources.
+    /// Frees room that is not needed any more, since one client may have named very many resources.
     fn shrink(&mut self) {
         const KEPT: usize = 1024;
 

@@ -1,7 +1,8 @@
 //! Writes strings and raw JSON into a message, so that it fits into one line of an event stream.
 //!
-//! A CR or LF would end the line, and simple readers also split at NUL, U+0085, U+2028 and U+2029. So
-//! the first two are left out, and the others are written as `\u` escapes.
+//! A CR or LF would end the line, and simple readers also split at NUL, U+0085, U+2028 and U+2029.
+//! So none of them is written as it is: between values, line ends become spaces; in strings, all of
+//! them become escapes.
 
 use bytes::BufMut;
 
@@ -13,7 +14,7 @@ pub(crate) fn put_string(out: &mut impl BufMut, string: &str) {
     out.put_u8(b'"');
     let mut at = 0;
     loop {
-        // What ends a run is ASCII, so a run is text.
+        // A run ends at an ASCII byte, so the run is a `str`.
         let end = special(bytes, at);
         put_escaped(out, &string[at..end]);
         let Some(&byte) = bytes.get(end) else { break };
@@ -61,7 +62,7 @@ fn put_escaped(out: &mut impl BufMut, text: &str) {
     out.put_slice(&bytes[copied..]);
 }
 
-/// Whether a valid JSON text is what [`put_json`] would make of it.
+/// Whether [`put_json`] would leave a valid JSON text as it is.
 pub(crate) fn is_wire_form(json: &[u8]) -> bool {
     memchr::memchr2(b'\n', b'\r', json).is_none() && !has_separator(json)
 }

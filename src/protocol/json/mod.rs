@@ -1,6 +1,6 @@
-//! JSON text: a text in; where its values lie, or an error, out. And values in; their text out.
+//! JSON text: finds where the values of a text lie, and writes values as text.
 //!
-//! Nothing here builds a tree. Imports from no other room.
+//! Nothing here builds a tree. This room imports from no other.
 
 pub(crate) mod encode;
 pub(crate) mod quote;

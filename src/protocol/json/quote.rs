@@ -1,6 +1,6 @@
-//! Quotes what a client sent in an error about it.
+//! Quotes what a client sent, for an error about it.
 
-/// Longer texts are cut.
+/// How many characters of a text are shown.
 const LIMIT: usize = 80;
 
 /// The text in single quotes, cut when it is long.
@@ -11,7 +11,7 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
-/// As [`quote`]; bytes that are no text are replaced.
+/// As [`quote`]; bytes that are not UTF-8 are replaced.
 pub(crate) fn quote_bytes(bytes: &[u8]) -> String {
     // Cut first: four bytes make at least one character.
     let near = &bytes[..bytes.len().min(4 * LIMIT + 4)];

@@ -1,11 +1,11 @@
-//! [`RawJson`]: a valid JSON text that was not read.
+//! [`RawJson`]: a valid JSON text that was not deserialized.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::value::RawValue;
 
-/// A JSON text that has been validated but not read: any value, borrowed from the message.
+/// A JSON text that has been validated but not deserialized: any value, borrowed from the message.
 ///
 /// ```
 /// # fn check(capabilities: mcp_channel::RawJson<'_>) -> Result<(), mcp_channel::RpcError> {

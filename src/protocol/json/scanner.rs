@@ -1,8 +1,8 @@
 //! A validating JSON scanner that allocates nothing.
 //!
-//! It checks the whole grammar of RFC 8259 and tells where values lie; it builds no tree. Nesting is
-//! bounded by [`MAX_DEPTH`] and costs no stack, so that a hostile document costs no more than its
-//! bytes.
+//! It checks the whole grammar of RFC 8259 and says where values lie; it builds no tree. Nesting is
+//! bounded by [`MAX_DEPTH`] and takes no stack, so the cost of a hostile document is bounded by its
+//! length.
 
 use super::search::special;
 use super::value::{JsonError, Kind, Span, Text, Value};
@@ -22,7 +22,7 @@ pub(crate) fn scan<'a, T>(
     text: &'a str,
     read: impl FnOnce(&mut Scanner<'a>) -> Result<T, Stop>,
 ) -> Result<T, JsonError> {
-    // The whole of it is to be in reach.
+    // Spans have to reach all of the text.
     Span::new(0, text.len())?;
     let mut scanner = Scanner::new(text);
     read(&mut scanner).map_err(|stop| scanner.error(stop))
@@ -46,7 +46,7 @@ pub(crate) struct Scanner<'a> {
 #[derive(Debug)]
 pub(crate) struct Collection {
     start: usize,
-    /// Nothing was read of it so far.
+    /// Whether nothing of it was read so far.
     fresh: bool,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
         self.another(array, b']', "expected `,` or `]`")
     }
 
-    /// Where a collection lies that has just ended.
+    /// The span of a collection that has just ended.
     pub(crate) fn span(&self, ended: &Collection) -> Span {
         Span::in_reach(ended.start, self.at)
     }
@@ -235,7 +235,8 @@ impl<'a> Scanner<'a> {
         Ok(Collection { start, fresh: true })
     }
 
-    /// Whether the collection goes on. What ends it, or stands between two of its parts, is consumed.
+    /// Whether the collection goes on. Consumes the bracket that ends it, or the comma between two
+    /// of its parts.
     #[inline]
     fn another(
         &mut self,
@@ -296,14 +297,14 @@ impl<'a> Scanner<'a> {
         Ok(Text(Span::in_reach(start, self.at)))
     }
 
-    /// As [`quoted`](Self::quoted), from what is not plain on.
+    /// As [`quoted`](Self::quoted), from the first byte that is not plain.
     #[inline(never)]
     fn quoted_rest(&mut self, start: usize) -> Result<Text, Stop> {
         loop {
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    // Without an escape it would have ended before.
+                    // Without an escape, `quoted` would have found the end.
                     return Ok(Text(Span::in_reach(start, self.at).escaped()));
                 }
                 Some(b'\\') => self.escape()?,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use bytes::Bytes;
 
-/// A buffer that was larger than this is not kept, and is handed on instead of copied.
+/// A buffer of more bytes than this is not kept, and is handed on instead of copied.
 const KEPT: usize = 16 * 1024;
 
 thread_local! {

@@ -2,14 +2,15 @@
 
 /// The first quote, backslash or control character at or after `at`; the length when there is none.
 ///
-/// Eight bytes at a time: in each, the highest bit tells. Only ASCII is looked for, and all of it but
-/// the backslash is below 0x21 once the second bit of each byte is flipped. A borrow in the
-/// subtractions can only disturb the bytes above a match, and the lowest match is the one that counts.
+/// It looks at eight bytes at a time; the highest bit of each byte says whether it matches. All
+/// bytes that it looks for are ASCII, and all but the backslash are below 0x21 once the
+/// second-lowest bit of each byte is flipped. A borrow in the subtractions can only disturb the
+/// bytes above a match, and the lowest match is the one that counts.
 #[inline]
 pub(crate) fn special(bytes: &[u8], at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    /// A run that is longer than so many words is searched in larger steps.
+    /// After this many words, the search goes on in larger steps.
     const SHORT: usize = 8;
 
     let (words, _) = bytes.get(at..).unwrap_or_default().as_chunks::<8>();
@@ -25,8 +26,8 @@ pub(crate) fn special(bytes: &[u8], at: usize) -> usize {
     special_further(bytes, at + words.len().min(SHORT) * 8)
 }
 
-/// As [`special`], for runs that are long, in steps that compile to vector instructions, and for the
-/// end of the text.
+/// As [`special`], for long runs and for the end of the text. Its steps compile to vector
+/// instructions.
 #[inline(never)]
 fn special_further(bytes: &[u8], at: usize) -> usize {
     const STEP: usize = 64;

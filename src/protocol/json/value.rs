@@ -34,7 +34,7 @@ impl std::error::Error for JsonError {}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The first, so that what is not there is all zero.
+    /// The first variant, so that the default is all zero bits.
     #[default]
     Null,
     Object,
@@ -60,18 +60,18 @@ impl Kind {
 
 /// Where a value lies in the text, in bytes, and whether it is a string with escapes.
 ///
-/// In one word, so that what reads a value returns in registers: the start in the lower half, the end
-/// in the upper one, and above each of them one of the flags below.
+/// It is one word, so that functions return it in a register. The lower half holds the start and
+/// the upper half the end; the highest bit of each half is one of the flags below.
 #[derive(Clone, Copy)]
 pub(crate) struct Span(NonZeroU64);
 
 impl Span {
     const POSITION: u64 = MAX_LENGTH as u64;
-    /// Always set, so that an absent span takes no more.
+    /// Always set, so that `Option<Span>` takes no more space.
     const THERE: NonZeroU64 = NonZeroU64::new(1 << POSITION_BITS).unwrap();
     const ESCAPED: u64 = 1 << (32 + POSITION_BITS);
 
-    /// An error when the text is too long to be read.
+    /// A span; an error when the text is too long to be read.
     pub(crate) fn new(start: usize, end: usize) -> Result<Self, JsonError> {
         if end > MAX_LENGTH {
             return Err(JsonError::TOO_LONG);
@@ -79,14 +79,14 @@ impl Span {
         Ok(Self::in_reach(start, end))
     }
 
-    /// In a text that is not too long.
+    /// A span in a text that is known to be short enough.
     #[inline]
     pub(super) fn in_reach(start: usize, end: usize) -> Self {
         debug_assert!(start <= end && end <= MAX_LENGTH);
         Self(Self::THERE | start as u64 | (end as u64) << 32)
     }
 
-    /// The same, of a string with escapes.
+    /// The same span, marked as a string with escapes.
     pub(super) fn escaped(self) -> Self {
         Self(self.0 | Self::ESCAPED)
     }
@@ -106,12 +106,12 @@ impl Span {
         self.start() as usize..self.end() as usize
     }
 
-    /// Where it lies in the text that `outer` lies in, when it was found within `outer`.
+    /// A span that was found within `outer`, as a span of the text that `outer` lies in.
     #[inline]
     pub(crate) fn within(self, outer: Span) -> Self {
         let start = outer.start();
-        // The sums are in reach, so they leave the flags alone. The one that is set again only tells
-        // the type so.
+        // The sums are in range, so they leave the flags alone. `THERE` is set already; setting it
+        // again shows the compiler that the sum is not zero.
         Self(Self::THERE | (self.0.get() + (start | start << 32)))
     }
 
@@ -121,7 +121,7 @@ impl Span {
         text.get(self.range()).unwrap_or_default()
     }
 
-    /// As [`of`](Self::of), for what is only compared.
+    /// As [`of`](Self::of), for bytes that are only compared.
     #[inline]
     pub(crate) fn bytes_of(self, text: &[u8]) -> &[u8] {
         text.get(self.range()).unwrap_or_default()
@@ -144,14 +144,14 @@ impl Text {
         self.0.0.get() & Span::ESCAPED != 0
     }
 
-    /// Where that lies which stands between the quotes, escapes and all.
+    /// The span between the quotes, with its escapes.
     #[inline]
     pub(crate) fn between_quotes(self) -> Span {
         let Range { start, end } = self.0.range();
         Span::in_reach(start + 1, end - 1)
     }
 
-    /// What stands between the quotes, escapes and all.
+    /// The text between the quotes, with its escapes.
     #[inline]
     pub(crate) fn inner(self, text: &str) -> &str {
         self.between_quotes().of(text)
@@ -173,7 +173,7 @@ impl Text {
         self.decode_inner(self.inner(text))
     }
 
-    /// As [`decode`](Self::decode), given what stands between the quotes.
+    /// As [`decode`](Self::decode), for the text between the quotes.
     #[inline]
     pub(crate) fn decode_inner(self, inner: &str) -> Option<Cow<'_, str>> {
         if self.is_escaped() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// How severe a log message is, in the order of syslog (RFC 5424).
 ///
-/// A request names the least severe level it wants to hear of; without one it hears nothing.
+/// A request names the least severe level that it wants; without one it gets no log messages.
 ///
 /// ```
 /// use mcp_channel::LogLevel;

@@ -1,6 +1,6 @@
-//! What a server tells a client before it answers: values in; the JSON of a notification out.
+//! Notifications: makes the JSON that a server sends before it answers.
 //!
-//! Imports from [`json`](super::json), [`id`](super::id) and [`reply`](super::reply).
+//! This room imports from [`json`](super::json), [`id`](super::id) and [`reply`](super::reply).
 
 pub(crate) mod level;
 pub(crate) mod progress;

@@ -48,7 +48,7 @@ impl<'a> Progress<'a> {
         self
     }
 
-    /// NaN and the infinities have no JSON.
+    /// Whether the numbers can be written as JSON. NaN and the infinities cannot.
     pub(crate) fn is_finite(&self) -> bool {
         self.progress.is_finite() && self.total.is_none_or(ProgressNumber::is_finite)
     }
@@ -163,7 +163,7 @@ macro_rules! from_integers {
     ($($integer:ty)*) => {$(
         impl From<$integer> for ProgressNumber {
             fn from(n: $integer) -> Self {
-                // None is wider than 64 bits, and what is not negative fits into its unsigned twin.
+                // None is wider than 64 bits, and a number that is not negative fits into a `u64`.
                 Self(match u64::try_from(n) {
                     Ok(n) => Number::Unsigned(n),
                     Err(_) => Number::Negative(n as i64),

@@ -37,22 +37,22 @@ pub fn requires_subscription_id(method: &str) -> bool {
 
 /// A notification in wire form.
 ///
-/// Made from anything that serializes to an object with a `method`; a
-/// [`Channel`](crate::Channel) makes it by itself, so this type is for those who look at a
-/// notification, or stamp it, before they send it. It serializes to its own JSON.
+/// It is made from anything that serializes to an object with a `method`. A
+/// [`Channel`](crate::Channel) makes it by itself, so this type is only for code that looks at a
+/// notification, or stamps it, before it is sent. It serializes to its own JSON.
 #[derive(Clone, Debug)]
 pub struct Notification {
     json: Vec<u8>,
     shape: Shape,
 }
 
-/// What the channel must know of a notification.
+/// What the channel must know about a notification.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     Acknowledgement,
     /// A log record of this level.
     Log(LogLevel),
-    /// Progress under this token; the amount, as far as a double holds it.
+    /// Progress under this token, with its amount as a double.
     Progress(ProgressToken, f64),
     Cancelled,
     /// One that must carry a subscription id.
@@ -65,9 +65,9 @@ impl Notification {
     ///
     /// # Errors
     ///
-    /// A message that says what is wrong: it does not serialize, is no object, has no string
-    /// `method`, has a `jsonrpc` other than "2.0" or `params` that are no object, or has an `id`,
-    /// `result` or `error`, so that it would be a request or a response.
+    /// An error that says what is wrong: the value does not serialize, is not an object, has no
+    /// string `method`, has a `jsonrpc` other than "2.0" or `params` that are not an object, or has
+    /// an `id`, `result` or `error`, so that it would be a request or a response.
     pub fn new(notification: &impl Serialize) -> Result<Self, SendError> {
         let mut json = Vec::new();
         match write(&mut json, notification) {
@@ -96,7 +96,7 @@ impl Notification {
     #[must_use]
     pub fn copy_subscription_id(mut self, request_id: Option<&RequestId>) -> Self {
         if let Some(id) = request_id {
-            // What was scanned once scans again.
+            // It was scanned before, so it scans again.
             let stamped = stamp_subscription_id(&mut self.json, id);
             debug_assert!(stamped.is_ok(), "{stamped:?}");
         }

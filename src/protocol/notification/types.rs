@@ -10,19 +10,19 @@ use serde::ser::{SerializeStruct, Serializer};
 use super::shape::{ACKNOWLEDGED, CANCELLED, PROMPTS, RESOURCES, TOOLS, UPDATED};
 use crate::protocol::id::RequestId;
 
-/// `notifications/tools/list_changed`: the list of tools is not what it was.
+/// `notifications/tools/list_changed`: the list of tools has changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToolListChanged;
 
-/// `notifications/prompts/list_changed`: the list of prompts is not what it was.
+/// `notifications/prompts/list_changed`: the list of prompts has changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PromptListChanged;
 
-/// `notifications/resources/list_changed`: the list of resources is not what it was.
+/// `notifications/resources/list_changed`: the list of resources has changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResourceListChanged;
 
-/// `notifications/resources/updated`: the resource at `uri` is not what it was.
+/// `notifications/resources/updated`: the resource at `uri` has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct ResourceUpdated<'a> {
     /// The resource; it may be a part of one that the client subscribed to.
@@ -32,14 +32,16 @@ pub struct ResourceUpdated<'a> {
 /// `notifications/subscriptions/acknowledged`: what the server honours of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub struct SubscriptionsAcknowledged<N> {
-    /// The kinds and resources that will be told, in the form of the request's `notifications`.
+    /// The kinds and resources that the client will be notified of, in the form of the request's
+    /// `notifications`.
     pub notifications: N,
 }
 
-/// `notifications/cancelled`: a request will not be answered, or its answer not be read.
+/// `notifications/cancelled`: a request will not be answered, or its answer will not be read.
 ///
-/// A server sends it for a `subscriptions/listen` request only, so no other channel takes it. Over
-/// HTTP none is needed: [`Channel::close`](crate::Channel::close) ends a subscription.
+/// A server sends it only for a `subscriptions/listen` request, so the channels of other requests
+/// refuse it. Over HTTP it is not needed: [`Channel::close`](crate::Channel::close) ends a
+/// subscription.
 #[derive(Clone, Copy, Debug)]
 pub struct Cancelled<'a> {
     /// The request.

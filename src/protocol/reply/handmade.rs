@@ -38,8 +38,8 @@ pub(super) enum Answer {
     Error,
 }
 
-/// Sees to it that the result in `json`, a response, names its `subscriptions/listen` request.
-/// Whether there is a result; an error stays as it is.
+/// Adds the subscription id to the result in `json`, which is a response, unless it has one.
+/// Returns whether there is a result; an error stays as it is.
 pub(crate) fn stamp_result(json: &mut Vec<u8>, id: &RequestId) -> Result<bool, JsonError> {
     let text = std::str::from_utf8(json).unwrap_or_default();
     let object = scan(text, Scanner::value)?;

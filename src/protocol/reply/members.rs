@@ -1,7 +1,7 @@
 //! Adding members to JSON objects that were already written.
 //!
-//! What a user serializes is not built as a tree first: it is written once, looked over with the
-//! scanner, and the few members that the protocol wants on top are put in where they belong.
+//! A user's value is not built as a tree first. It is written once and scanned, and the few members
+//! that the protocol adds are inserted where they belong.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId
 /// The `_meta` key in which a server names itself.
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
-/// Where the values of `keys` stand in the object at `span` of `text`. The last one counts where a
-/// key is repeated.
+/// Finds the values of `keys` in the object at `span` of `text`. Where a key is repeated, the last
+/// one counts.
 pub(crate) fn find<const N: usize>(
     text: &str,
     span: Span,
@@ -78,15 +78,15 @@ pub(crate) fn remove(out: &mut Vec<u8>, object: Span, key: &str) -> Result<(), J
     Ok(())
 }
 
-/// Puts `value` in the place of what stands at `span` of `out`.
+/// Replaces what is at `span` of `out` by `value`.
 pub(crate) fn replace(out: &mut Vec<u8>, span: Span, value: &[u8]) {
     out.splice(span.range(), value.iter().copied());
 }
 
-/// Sees to it that `_meta`, a member of the object at `object` in `out`, holds a value for `key`.
+/// Adds `value` under `key` to `_meta`, a member of the object at `object` in `out`.
 ///
-/// One that is there and not null stays, and so do its neighbours. `meta` is the object's `_meta`
-/// as [`find`] found it; one that is no object is left as it is.
+/// A value that is there and not null stays, and so do its neighbours. `meta` is the object's
+/// `_meta` as [`find`] found it; a `_meta` that is not an object is left as it is.
 pub(crate) fn stamp(
     out: &mut Vec<u8>,
     object: Span,

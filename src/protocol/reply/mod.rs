@@ -1,6 +1,6 @@
-//! What a server answers: results, errors and rejections in; the bytes of a response out.
+//! Replies: makes the bytes of a response from results, errors and rejections.
 //!
-//! Imports from [`json`](super::json) and [`id`](super::id).
+//! This room imports from [`json`](super::json) and [`id`](super::id).
 
 pub mod codes;
 pub(crate) mod handmade;

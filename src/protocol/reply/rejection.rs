@@ -7,7 +7,8 @@ use super::codes;
 use super::rpc_error::RpcError;
 use crate::protocol::id::RequestId;
 
-/// A request that reaches no handler. Boxed, so that the checks that it passes return in a register.
+/// A request that reaches no handler. It is boxed, so that the checks return their outcome in a
+/// register.
 #[derive(Clone, Debug)]
 pub(crate) struct Rejection(Box<Answer>);
 
@@ -22,7 +23,7 @@ struct Answer {
 impl Rejection {
     /// `reason` names the rule, for traces.
     ///
-    /// Cold, so that what the checks run through lies together.
+    /// It is cold, so that the code of a request that passes stays together.
     #[cold]
     pub(crate) fn new(
         status: StatusCode,
@@ -37,7 +38,7 @@ impl Rejection {
         )
     }
 
-    /// A request that may not come from where it comes, or not go where it goes.
+    /// A request from an origin, or to a host, that is not allowed.
     #[cold]
     pub(crate) fn forbidden(
         reason: &'static str,

@@ -24,7 +24,7 @@ pub(crate) struct Stamps<'a> {
     pub(crate) subscription: bool,
 }
 
-/// Writes the response that carries the result that `write` writes to `out`, in wire form.
+/// Writes a response to `out`, in wire form. `write` writes its result.
 ///
 /// `resultType` and the stamps are added where the result lacks them.
 ///

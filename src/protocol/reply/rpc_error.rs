@@ -15,9 +15,9 @@ use crate::protocol::json::raw::RawJson;
 
 /// A JSON-RPC error: the reply to a request that failed.
 ///
-/// It has a code, a message for humans and, optionally, data for programs. It also knows the HTTP
-/// status of a response that consists of it alone; once a stream is open its status is sent and the
-/// error is the last event.
+/// It has a code, a message for humans and, optionally, data for programs. It also has the HTTP
+/// status for a response that consists of it alone. On an open stream the status was sent before,
+/// and the error is the last event.
 ///
 /// ```
 /// use mcp_channel::RpcError;
@@ -73,7 +73,7 @@ impl RpcError {
         )
     }
 
-    /// -32602: a `tools/call` names a tool that is not there.
+    /// -32602: a `tools/call` names a tool that does not exist.
     pub fn unknown_tool(name: &str) -> Self {
         Self::new(codes::INVALID_PARAMS, format!("Unknown tool: {name}"))
     }
@@ -139,7 +139,7 @@ impl RpcError {
         self
     }
 
-    /// Sets the HTTP status for when the error is all of the response.
+    /// Sets the HTTP status for a response that consists of this error alone.
     ///
     /// Many clients show the error of a response with 200 or 400 and hide that of a 5xx. A status
     /// that has no body (1xx, 204, 205, 304) cannot carry the error, and is left out.
@@ -158,8 +158,9 @@ impl RpcError {
         self
     }
 
-    /// Has the response, when the error is all of it, tell the client to wait this long before it
-    /// tries again. Rounded up to whole seconds, which is what the `Retry-After` header counts.
+    /// Tells the client to wait this long before it tries again, in a response that consists of
+    /// this error alone. Rounded up to whole seconds, which is what the `Retry-After` header
+    /// counts.
     #[must_use]
     pub fn with_retry_after(mut self, after: Duration) -> Self {
         let seconds = after

@@ -28,7 +28,7 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
-    /// A server of this name, for programs, and version.
+    /// A server with this name, which is for programs, and this version.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -51,7 +51,7 @@ impl ServerInfo {
         self
     }
 
-    /// Where a person reads more.
+    /// The URL of a page where a person can read more.
     pub fn website_url(mut self, url: impl Into<String>) -> Self {
         self.website_url = Some(url.into());
         self

@@ -1,8 +1,8 @@
 //! How an event is framed, and the writer of most; progress and the changes of subscriptions put the
 //! same frame around bytes of their own.
 //!
-//! Simple readers split lines at more characters than the standard's CR and LF. All of these appear
-//! only as `\u` escapes; see [`mod@encode`].
+//! Simple readers split lines at more characters than the standard's CR and LF. None of these
+//! characters is written as it is; see [`mod@encode`].
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
@@ -27,7 +27,8 @@ pub(crate) fn append_event(out: &mut BytesMut, json: &[u8]) {
     out.put_slice(END);
 }
 
-/// Serializes `value` in wire form: compact, and without the characters named above.
+/// Serializes `value` in wire form: compact except for raw JSON in it, and without the characters
+/// that [`mod@encode`] names.
 ///
 /// # Errors
 ///

@@ -8,7 +8,7 @@ pub(crate) enum Accepts {
     Both,
     /// One JSON object: nothing can be sent before the reply.
     JsonOnly,
-    /// An event stream, for a lone reply, too.
+    /// An event stream, even for a single reply.
     StreamOnly,
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum Part {
 
 const PARTS: usize = Part::Baggage as usize + 1;
 
-/// What may be there only once; the last two where a header mirrors them.
+/// The parts that may be there only once; the last two only where a header mirrors them.
 const UNIQUE: [Part; 12] = [
     Part::JsonRpc,
     Part::Id,
@@ -52,7 +52,7 @@ const UNIQUE: [Part; 12] = [
 ];
 
 impl Part {
-    /// How an error calls it: by its path, and what lies in `_meta` by its name there.
+    /// The name of the part in an error: its path, or its key if it lies in `_meta`.
     pub(crate) fn shown(self) -> &'static str {
         match self {
             Part::JsonRpc => "jsonrpc",
@@ -208,15 +208,15 @@ impl Envelope {
         Ok(scanner.span(&object))
     }
 
-    /// Of an object that is there twice the last one counts, where nobody minds.
+    /// Of a repeated object the last one counts, where it may be repeated.
     #[cold]
     fn forget_within(&mut self, part: Part) {
         self.slots[part as usize + 1..].fill(Slot::default());
         self.others.clear();
     }
 
-    /// A member that may be there only once and is there twice. `mirrored` is the parameter that the
-    /// method has mirrored in a header.
+    /// A member that may be there only once and is there twice. `mirrored` is the parameter that a
+    /// header mirrors for this method.
     pub(crate) fn duplicate<'a>(
         &self,
         text: &'a str,

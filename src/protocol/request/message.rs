@@ -108,8 +108,9 @@ impl Message {
             && self.meta.era() == Era::Modern
     }
 
-    /// What the request is about, as the `Mcp-Name` header says too: `params.name` of `tools/call` and
-    /// `prompts/get`, `params.uri` of `resources/read`; `None` for every other method.
+    /// What the request is about, which the `Mcp-Name` header says as well: `params.name` of
+    /// `tools/call` and `prompts/get`, `params.uri` of `resources/read`; `None` for every other
+    /// method.
     ///
     /// Borrowed unless it was written with escapes.
     pub fn name(&self) -> Option<Cow<'_, str>> {

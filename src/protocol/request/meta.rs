@@ -23,8 +23,8 @@ use crate::protocol::reply::rpc_error::RpcError;
 /// any of it.
 #[derive(Clone, Default)]
 pub struct RequestMeta {
-    /// Every text that is kept, in the order of the constants, with a NUL after each: none of them
-    /// has one within. Those at the end that are not there are left out; `None` when none is.
+    /// All texts, in the order of the constants, with a NUL after each; none of them contains one.
+    /// Absent texts at the end are left out; `None` when all are absent.
     texts: Option<Arc<[u8]>>,
     progress_token: Option<ProgressToken>,
     log_level: Option<LogLevel>,
@@ -40,7 +40,7 @@ const TRACESTATE: usize = 5;
 const BAGGAGE: usize = 6;
 
 impl RequestMeta {
-    /// What is there and well-formed; the rest is left out, so whoever minds looks first.
+    /// Keeps what is there and well-formed, and leaves out the rest.
     ///
     /// `legacy` is the earlier revision that the request is written in, if it is.
     pub(crate) fn new(
@@ -107,7 +107,7 @@ impl RequestMeta {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The token under which the client wants to hear of the progress, when it does.
+    /// The token under which the client wants the progress, if it wants any.
     pub fn progress_token(&self) -> Option<&ProgressToken> {
         self.progress_token.as_ref()
     }
@@ -320,7 +320,8 @@ impl Gather {
     }
 }
 
-/// Whether it can be kept among others. No URI and no JSON text has a NUL, only what is unescaped.
+/// Whether a text can be kept among the others. No URI and no JSON text contains a NUL; only an
+/// unescaped string may.
 fn has_no_nul(text: &str) -> bool {
     !text.contains('\0')
 }

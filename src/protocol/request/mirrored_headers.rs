@@ -1,4 +1,4 @@
-//! The headers that say what the body says: `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name`,
+//! The headers that repeat what the body says: `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name`,
 //! decoded and compared.
 
 use std::borrow::Cow;
@@ -65,7 +65,7 @@ fn visible(value: &HeaderValue) -> Result<&str, HeaderFault> {
     Ok(value.trim_ascii())
 }
 
-/// Undoes the encoding of names that a header cannot carry. A value without both marks is itself.
+/// Decodes a name that a header cannot carry as it is. A value without both marks is not encoded.
 fn decode(value: &str) -> Result<Cow<'_, str>, HeaderFault> {
     let marked = value
         .strip_prefix("=?base64?")

@@ -1,8 +1,8 @@
-//! What a client sent: an HTTP head and a body in; a [`Message`](message::Message) or a rejection
-//! out.
+//! What a client sent: makes a [`Message`](message::Message) or a rejection from an HTTP head and a
+//! body.
 //!
-//! [`admission`] judges the head, [`check`] the body; both name the rules that they go through in
-//! order. Imports from every other room of the protocol.
+//! [`admission`] checks the head, and [`check`] the body; both name the rules in the order in which
+//! they go through them. This room imports from every other room of the protocol.
 
 pub(crate) mod accept;
 pub(crate) mod admission;

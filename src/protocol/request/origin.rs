@@ -211,7 +211,7 @@ pub struct AllowedOrigins {
 }
 
 impl AllowedOrigins {
-    /// Every page, `null` included. Only for endpoints that hold nothing of anybody's.
+    /// Every page, `null` included. Only for endpoints that hold no private data.
     pub fn any() -> Self {
         Self {
             any: true,
@@ -248,7 +248,8 @@ impl AllowedOrigins {
 
     /// Whether the page may call the endpoint. `origin` is the value of its `Origin` header.
     ///
-    /// For what else has to know: CORS, say, which lets the same pages read the answers.
+    /// This is for other code that has to know it, such as CORS, which lets the same pages read the
+    /// answers.
     ///
     /// ```
     /// use mcp_channel::AllowedOrigins;

@@ -16,10 +16,10 @@ use crate::protocol::reply::codes;
 use crate::protocol::reply::rpc_error::RpcError;
 
 impl Message {
-    /// Reads a message by itself, for tests of handlers: the layer reads those of requests.
+    /// Reads a message from JSON, for tests of handlers. In a server, the layer reads the messages.
     ///
-    /// What is malformed in its `_meta`, an unknown log level for instance, is left out, and of
-    /// members that are repeated the last one counts.
+    /// What is malformed in its `_meta`, an unknown log level for instance, is left out. Of
+    /// repeated members the last one counts.
     ///
     /// # Errors
     ///
