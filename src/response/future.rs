@@ -187,35 +187,21 @@ where
     S: Service<Request<RequestBody>>,
 {
     /// Checks the body, and calls the handler with it.
-    fn start(self, body: Bytes) -> Result<Started<S::Future>, Rejection> {
+    fn start(mut self, body: Bytes) -> Result<Started<S::Future>, Rejection> {
         let Parts { headers, uri, .. } = &self.parts;
         let legacy = self.config.policy.legacy;
-        let message = check_body(headers, uri, self.accepts, legacy, body)?;
+        let mut message = check_body(headers, uri, self.accepts, legacy, body)?;
+        let mut form = Form::Modern;
         if message.meta().era() == Era::Legacy {
-            return self.start_legacy(message);
-        }
-        self.run(message, Form::Modern).map(Started::Running)
-    }
-
-    /// Of a client of an earlier revision the layer answers some requests itself.
-    #[cold]
-    fn start_legacy(mut self, message: Message) -> Result<Started<S::Future>, Rejection> {
-        let (message, form) = match legacy::sort(message, &self.parts.uri) {
-            Task::Handle(message, form) => (message, form),
-            Task::Taken => return Ok(Started::Answered(Answer::Taken)),
-            Task::Reply(status, json) => {
-                let answer = Answer::Reply(status, json, self.accepts);
-                return Ok(Started::Answered(answer));
+            match self.sort(message) {
+                Task::Handle(sorted, its) => (message, form) = (sorted, its),
+                Task::Taken => return Ok(Started::Answered(Answer::Taken)),
+                Task::Reply(status, json) => {
+                    let answer = Answer::Reply(status, json, self.accepts);
+                    return Ok(Started::Answered(answer));
+                }
             }
-        };
-        if let Entry::Occupied(mut length) = self.parts.headers.entry(CONTENT_LENGTH) {
-            length.insert(message.body().len().into());
         }
-        self.run(message, form).map(Started::Running)
-    }
-
-    /// Calls the handler with a message.
-    fn run(mut self, message: Message, form: Form) -> Result<Running<S::Future>, Rejection> {
         let extensions = &mut self.parts.extensions;
         let subscription = message.is_subscription();
         let id = message.id();
@@ -247,7 +233,21 @@ where
         extensions.insert::<Message>(message);
         let request = Request::from_parts(self.parts, body);
         let driver = Driver::new(|| self.service.call(request), outlet);
-        Ok(Running::new(driver, self.accepts, self.config))
+        let running = Running::new(driver, self.accepts, self.config);
+        Ok(Started::Running(running))
+    }
+
+    /// Of a client of an earlier revision the layer answers some requests itself.
+    #[cold]
+    fn sort(&mut self, message: Message) -> Task {
+        let task = legacy::sort(message, &self.parts.uri);
+        if let (Task::Handle(message, _), Entry::Occupied(mut length)) =
+            (&task, self.parts.headers.entry(CONTENT_LENGTH))
+        {
+            // It may be another message than the one that came.
+            length.insert(message.body().len().into());
+        }
+        task
     }
 }
 

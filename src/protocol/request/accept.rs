@@ -24,24 +24,36 @@ pub(crate) enum MediaType<'a> {
 
 /// What the `Content-Type` headers say; the first that is not plain JSON counts.
 pub(crate) fn media_type(headers: &HeaderMap) -> MediaType<'_> {
-    let mut said = MediaType::Missing;
-    for value in headers.get_all(header::CONTENT_TYPE) {
-        said = media_type_of(value);
-        if said != MediaType::Json {
-            break;
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let Some(first) = values.next() else {
+        return MediaType::Missing;
+    };
+    match media_type_of(first) {
+        MediaType::Json => {
+            let mut others = values.map(media_type_of);
+            others
+                .find(|other| *other != MediaType::Json)
+                .unwrap_or(MediaType::Json)
         }
+        other => other,
     }
-    said
 }
 
+#[inline]
 fn media_type_of(value: &HeaderValue) -> MediaType<'_> {
-    let json = b"application/json";
     // What nearly every client sends.
-    if value.as_bytes() == json {
+    if value.as_bytes() == JSON {
         return MediaType::Json;
     }
+    media_type_in_parts(value)
+}
+
+const JSON: &[u8] = b"application/json";
+
+#[cold]
+fn media_type_in_parts(value: &HeaderValue) -> MediaType<'_> {
     let mut parts = split(value.as_bytes(), b';').map(<[u8]>::trim_ascii);
-    if !parts.next().unwrap_or_default().eq_ignore_ascii_case(json) {
+    if !parts.next().unwrap_or_default().eq_ignore_ascii_case(JSON) {
         return MediaType::Other(value);
     }
     if parts.any(is_wide_charset) {

@@ -1,6 +1,6 @@
 //! The checks of a request's head, in the protocol's order.
 
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
 
 use super::accept::{Accepts, MediaType, accepts, content_encoding, media_type};
 use super::host::{AllowedHosts, check_host};
@@ -43,7 +43,15 @@ pub(crate) fn check_head(
     headers: &HeaderMap,
     policy: &Policy,
 ) -> Result<Accepts, Rejection> {
-    check_origin(headers, &policy.origins)?;
+    // Programs send neither of these. One look along the names costs less than to look up both.
+    let (mut origin, mut encoding) = (false, false);
+    for name in headers.keys() {
+        origin |= *name == header::ORIGIN;
+        encoding |= *name == header::CONTENT_ENCODING;
+    }
+    if origin {
+        check_origin(headers, &policy.origins)?;
+    }
     if let Some(hosts) = &policy.hosts {
         check_host(uri, headers, hosts)?;
     }
@@ -56,7 +64,9 @@ pub(crate) fn check_head(
         ));
     }
     check_media_type(headers)?;
-    check_encoding(headers)?;
+    if encoding {
+        check_encoding(headers)?;
+    }
     accepts(headers).ok_or_else(|| {
         Rejection::new(
             StatusCode::NOT_ACCEPTABLE,
