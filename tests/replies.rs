@@ -318,6 +318,7 @@ async fn a_result_that_is_no_object_or_does_not_serialize_is_our_failure() {
     for tool in ["list", "map"] {
         let reply = Call::tool(tool).send(service.clone()).await;
         assert_eq!(reply.json()["error"]["code"], -32603);
+        assert_eq!(reply.status, 500);
     }
 }
 
@@ -449,6 +450,17 @@ async fn close_ends_a_subscription_with_its_result() {
         reply.last()["result"],
         json!({"resultType": "complete", "_meta": {"io.modelcontextprotocol/subscriptionId": "s"}})
     );
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_closed_before_its_acknowledgement_has_no_result() {
+    let service = served(|channel: Channel, _| async move {
+        channel.start_stream().unwrap();
+        channel.close().unwrap();
+        nothing()
+    });
+    let reply = Call::listen().id("s").send(service).await;
+    assert_eq!(reply.last()["error"]["code"], -32603);
 }
 
 // Failures

@@ -160,7 +160,8 @@ impl Channel {
     /// Ends the response from the server's side, without a reply.
     ///
     /// An open stream ends; the stream of a `subscriptions/listen` request ends with its completion
-    /// result. A response that is not a stream yet becomes an internal error.
+    /// result. A response that is not a stream yet, or a subscription that was not acknowledged,
+    /// becomes an internal error.
     ///
     /// # Errors
     ///

@@ -118,12 +118,7 @@ impl Shared {
     }
 
     pub(crate) fn failure(&self, message: &'static str) -> FinalReply {
-        let error = RpcError::internal(message);
-        self.error(&match self.info.form {
-            Form::Modern => error.with_status(StatusCode::INTERNAL_SERVER_ERROR),
-            // These clients would not show it.
-            _ => error,
-        })
+        self.error(&RpcError::failure(message))
     }
 
     /// An error, encoded as the reply to this request.
@@ -218,10 +213,13 @@ impl Shared {
         let inner = self.lock();
         let reply = if !inner.state.is_streaming() {
             Some(self.failure("the channel was closed without a reply"))
-        } else if self.info.subscription {
+        } else if !self.info.subscription {
+            None
+        } else if inner.state.is_acknowledged() {
             self.encoded_result(b"{}").ok()
         } else {
-            None
+            // A result comes after the acknowledgement.
+            Some(self.failure("the subscription was closed before it was acknowledged"))
         };
         self.end(inner, CloseReason::Closed, reply)
     }

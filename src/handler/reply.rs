@@ -45,7 +45,7 @@ impl Reply {
             Ok(()) => Verdict::Result(json.into_bytes()),
             Err(error) => {
                 crate::trace::error!(%error, "a result does not serialize");
-                Verdict::Error(RpcError::internal("the result does not serialize"))
+                Verdict::Error(RpcError::failure("the result does not serialize"))
             }
         })
     }

@@ -37,6 +37,8 @@ pub struct RpcError {
     retry_after: Option<u32>,
     /// Whether a resource is not there, for which earlier revisions have a code of its own.
     resource: bool,
+    /// Whether it stands for a failure of the server that has no words of the handler's.
+    failure: bool,
 }
 
 impl RpcError {
@@ -52,7 +54,16 @@ impl RpcError {
             status: None,
             retry_after: None,
             resource: false,
+            failure: false,
         }
+    }
+
+    /// -32603 for what the layer itself makes of a failure. Its status is 500, but for clients of
+    /// earlier revisions, which would not show it then.
+    pub(crate) fn failure(message: impl Into<Cow<'static, str>>) -> Self {
+        let mut error = Self::internal(message);
+        error.failure = true;
+        error
     }
 
     /// -32700: the text is not JSON.
@@ -207,6 +218,7 @@ impl RpcError {
     /// -32600, -32020, -32021 and -32022, and 200 for every other code.
     pub fn status(&self) -> StatusCode {
         self.own_status().unwrap_or(match self.code {
+            _ if self.failure => StatusCode::INTERNAL_SERVER_ERROR,
             codes::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
             codes::PARSE_ERROR
             | codes::INVALID_REQUEST
