@@ -32,8 +32,16 @@ export async function heldBy(client) {
   return (await client.callTool({ name: "stats", arguments: {} })).structuredContent.held;
 }
 
-// Calls `slow` and holds that progress, and the logs that the caller collects, came one by one while it ran, and not in one
-// lump before its result. `run` makes the call, with the params and options that it is given.
+// Holds that what was `seen`, four events 200 ms apart, came one by one while the tool ran, and not in one lump before its
+// result at `end`.
+export function oneByOne(what, seen, end) {
+  need(seen.length === 4, `${what} came ${seen.length} times and not 4`);
+  need(end - seen[0].at >= 400, `${what} came ${end - seen[0].at} ms before the result: in one lump at the end`);
+  need(seen[3].at - seen[0].at >= 300, `${what} came within ${seen[3].at - seen[0].at} ms: in one lump`);
+}
+
+// Calls `slow` and holds that progress, and the logs that the caller collects, came one by one. `run` makes the call, with
+// the params and options that it is given.
 export async function live(logs, run) {
   const progress = [];
   const result = await run(
@@ -43,10 +51,8 @@ export async function live(logs, run) {
   const end = Date.now();
   need(progress.map((p) => p.value).join() === "1,2,3,4", `progress was ${progress.map((p) => p.value)}`);
   need(logs.length === 4 && logs.every((l) => l.level === "info"), `logs were ${JSON.stringify(logs)}`);
-  for (const [what, seen] of [["progress", progress], ["logs", logs]]) {
-    need(end - seen[0].at >= 400, `${what} came ${end - seen[0].at} ms before the result: in one lump at the end`);
-    need(seen[3].at - seen[0].at >= 300, `${what} came within ${seen[3].at - seen[0].at} ms: in one lump`);
-  }
+  oneByOne("progress", progress, end);
+  oneByOne("logs", logs, end);
   need(result.content[0]?.text === "slow done", `result was ${JSON.stringify(result)}`);
 }
 
