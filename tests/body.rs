@@ -13,11 +13,14 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
+use mcp_channel::notification::SubscriptionsAcknowledged;
 use mcp_channel::{
     Channel, CloseReason, McpChannelLayer, RequestBody, ResponseBody, RpcError, Status,
 };
 use serde_json::json;
-use support::by_hand::{Order, deferring, next_data, poll_data, puppet, untimed, work};
+use support::by_hand::{
+    COMMENT, Order, assert_opens, deferring, next_data, poll_data, puppet, untimed, work,
+};
 use support::request::{Call, Served, messages_of};
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready};
@@ -279,6 +282,7 @@ async fn a_channel_is_closed_while_the_body_of_a_last_event_is_read() {
         assert_ready!(spawn(channel.closed()).poll()),
         CloseReason::Replied
     );
+    assert_opens(&mut body);
     assert_pending!(poll_data(&mut body));
     tell.send(r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#.into())
         .unwrap();
@@ -378,8 +382,10 @@ fn the_handler_moves_from_the_response_to_its_body() {
         .unwrap();
     assert!(answer.is_woken());
     let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    assert_opens(&mut body);
     // The body is another task. It polls the handler, so that what the handler waits for wakes it.
     assert_pending!(poll_data(&mut body));
+    assert!(!body.is_woken());
     tell.send(progress(1)).ok().unwrap();
     assert!(body.is_woken());
     assert!(next_data(&mut body).is_some());
@@ -456,7 +462,9 @@ fn whatever_a_task_does_wakes_the_response() {
         let channel = given.try_recv().unwrap();
         channel.start_stream().unwrap();
         let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+        assert_opens(&mut body);
         assert_pending!(poll_data(&mut body));
+        assert!(!body.is_woken());
         let kept = act(channel);
         if name == "start_stream" {
             // Nothing to write.
@@ -477,6 +485,7 @@ fn the_latest_task_is_woken() {
     let channel = given.try_recv().unwrap();
     channel.start_stream().unwrap();
     let mut body = Box::pin(assert_ready!(answer.poll()).unwrap().into_body());
+    assert_opens(&mut spawn(body.as_mut()));
     let mut tasks = [spawn(()), spawn(())];
     for task in &mut tasks {
         assert_pending!(task.enter(|cx, _| body.as_mut().poll_frame(cx)));
@@ -503,6 +512,7 @@ fn a_burst_of_a_task_wakes_the_response_once() {
     let channel = given.try_recv().unwrap();
     channel.start_stream().unwrap();
     let mut body = Box::pin(assert_ready!(answer.poll()).unwrap().into_body());
+    assert_opens(&mut spawn(body.as_mut()));
     let counted = Arc::new(Counted::default());
     let waker = Waker::from(Arc::clone(&counted));
     assert_pending!(body.as_mut().poll_frame(&mut Context::from_waker(&waker)));
@@ -547,6 +557,177 @@ async fn after_the_first_bytes_the_body_is_pending_once() {
     assert!(assert_ready!(poll_data(&mut body)).is_some());
     assert_pending!(poll_data(&mut body));
     assert!(!body.is_woken());
+}
+
+#[test]
+fn a_stream_with_nothing_on_it_opens_with_a_comment() {
+    let (service, tell) = puppet(untimed());
+    let mut answer = asked(service, &tool());
+    tell.send(order(|channel| channel.start_stream().unwrap()))
+        .ok()
+        .unwrap();
+    let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    // Opening it again adds nothing.
+    tell.send(order(|channel| channel.start_stream().unwrap()))
+        .ok()
+        .unwrap();
+    assert_opens(&mut body);
+    assert_pending!(poll_data(&mut body));
+    assert!(!body.is_woken(), "there is one comment");
+    // The frame that comes next is not flushed, as the first is no more.
+    tell.send(progress(1)).ok().unwrap();
+    assert_eq!(messages_of(&next_data(&mut body).unwrap()).len(), 1);
+    assert_pending!(poll_data(&mut body));
+    assert!(!body.is_woken());
+}
+
+#[test]
+fn a_stream_with_a_frame_on_it_opens_with_that_frame() {
+    let fill: [fn(&Channel); 4] = [
+        |channel| channel.try_send_progress(1).unwrap(),
+        |channel| {
+            channel.start_stream().unwrap();
+            channel.try_send_progress(1).unwrap();
+        },
+        |channel| {
+            channel.start_stream().unwrap();
+            channel.send_result(json!({"content": []})).unwrap();
+        },
+        |channel| {
+            channel.start_stream().unwrap();
+            channel.send_error(RpcError::internal("")).unwrap();
+        },
+    ];
+    for fill in fill {
+        let (service, tell) = puppet(untimed());
+        let mut answer = asked(service, &tool());
+        tell.send(order(fill)).ok().unwrap();
+        let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+        let first = assert_ready!(poll_data(&mut body)).unwrap();
+        assert!(first.starts_with(b"event: message\n"), "{first:?}");
+        drop(tell);
+        while let Some(data) = next_data(&mut body) {
+            assert_ne!(data, COMMENT);
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_a_task_that_came_before_the_body_was_polled_is_its_first() {
+    let (service, mut given) = deferring(untimed());
+    let mut answer = asked(service, &tool());
+    assert_pending!(answer.poll());
+    let channel = given.try_recv().unwrap();
+    channel.start_stream().unwrap();
+    let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    channel.try_send_progress(1).unwrap();
+    assert_eq!(messages_of(&next_data(&mut body).unwrap()).len(), 1);
+    assert!(next_pending(&mut body));
+}
+
+/// Whether the handler returned, or goes on, or left the channel to a task: nothing is to come on a
+/// stream that was closed.
+#[test]
+fn a_stream_that_is_closed_as_it_opens_has_no_comment() {
+    for returns in [true, false] {
+        let (service, tell) = puppet(untimed());
+        let mut answer = asked(service, &tool());
+        tell.send(order(|channel| {
+            channel.start_stream().unwrap();
+            channel.close().unwrap();
+        }))
+        .ok()
+        .unwrap();
+        let mut tell = Some(tell);
+        if returns {
+            tell = None;
+        }
+        let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+        if !returns {
+            assert_pending!(poll_data(&mut body));
+            assert!(!body.is_woken());
+            drop(tell);
+        }
+        assert_at_end(&mut body);
+    }
+
+    let (service, mut given) = deferring(untimed());
+    let mut answer = asked(service, &tool());
+    assert_pending!(answer.poll());
+    let channel = given.try_recv().unwrap();
+    channel.start_stream().unwrap();
+    channel.close().unwrap();
+    let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    assert_at_end(&mut body);
+}
+
+/// Its completion result is the last event, and the first.
+#[test]
+fn a_subscription_that_is_closed_as_it_opens_has_no_comment() {
+    let (service, tell) = puppet(untimed());
+    let mut answer = asked(service, &Call::listen());
+    tell.send(order(|channel| {
+        channel.start_stream().unwrap();
+        channel
+            .try_send_notification(SubscriptionsAcknowledged {
+                notifications: json!({}),
+            })
+            .unwrap();
+        channel.close().unwrap();
+    }))
+    .ok()
+    .unwrap();
+    drop(tell);
+    let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    let messages = messages_of(&next_data(&mut body).unwrap());
+    assert_eq!(
+        messages[0]["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    assert!(messages[1]["result"].is_object());
+    assert_eq!(messages.len(), 2);
+    assert_pending!(poll_data(&mut body));
+    assert!(body.is_woken());
+    assert_at_end(&mut body);
+}
+
+#[test]
+fn a_subscription_that_starts_before_its_acknowledgement_opens_with_a_comment() {
+    let (service, tell) = puppet(untimed());
+    let mut answer = asked(service, &Call::listen());
+    tell.send(order(|channel| channel.start_stream().unwrap()))
+        .ok()
+        .unwrap();
+    let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    assert_opens(&mut body);
+    assert_pending!(poll_data(&mut body));
+    // The acknowledgement still is the first message.
+    tell.send(order(|channel| {
+        let early = channel.try_send_progress(1).unwrap_err();
+        assert!(early.is_not_acknowledged());
+        channel
+            .try_send_notification(SubscriptionsAcknowledged {
+                notifications: json!({}),
+            })
+            .unwrap();
+    }))
+    .ok()
+    .unwrap();
+    assert!(body.is_woken());
+    let messages = messages_of(&next_data(&mut body).unwrap());
+    assert_eq!(
+        messages[0]["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+}
+
+#[tokio::test]
+async fn a_last_event_that_is_there_at_once_has_no_comment_before_it() {
+    let json = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#;
+    let mut body = body_of(true, Full::new(Bytes::from(json))).await;
+    assert_eq!(messages_of(&next_data(&mut body).unwrap()).len(), 1);
+    assert_pending!(poll_data(&mut body));
+    assert_at_end(&mut body);
 }
 
 #[test]
@@ -725,6 +906,7 @@ fn dropping_the_response_closes_the_channel_and_then_drops_the_handler() {
             match point {
                 Point::Head | Point::Streaming => {}
                 Point::MidStream => {
+                    assert_opens(&mut body);
                     tell.send(progress(1)).ok().unwrap();
                     assert!(next_data(&mut body).is_some());
                     assert!(next_pending(&mut body));
@@ -734,6 +916,7 @@ fn dropping_the_response_closes_the_channel_and_then_drops_the_handler() {
                     assert!(assert_ready!(poll_data(&mut body)).is_some());
                 }
                 Point::AfterReply => {
+                    assert_opens(&mut body);
                     let reply = |channel: &Channel| channel.send_result(json!({})).unwrap();
                     tell.send(order(reply)).ok().unwrap();
                     assert!(next_data(&mut body).is_some());
@@ -808,6 +991,7 @@ fn dropping_the_response_while_a_last_event_is_read_drops_that_body() {
     }));
     let mut answer = spawn(service.oneshot(tool().request()));
     let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    assert_opens(&mut body);
     assert_pending!(poll_data(&mut body));
     drop(answer);
     assert_eq!(Arc::strong_count(&held), 2);

@@ -6,9 +6,10 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{Full, StreamBody};
 use mcp_channel::{McpChannelLayer, McpChannelService, RequestBody};
 use serde_json::json;
+use support::by_hand::{assert_opens, poll_data};
 use support::request::{Call, Reply};
 use tokio_test::{assert_pending, assert_ready_err, assert_ready_ok, task};
 use tower::limit::{ConcurrencyLimit, ConcurrencyLimitLayer};
@@ -233,11 +234,9 @@ async fn a_permit_is_given_back_when_the_response_is_dropped() {
     // While the stream is read.
     make_ready(&mut service).await;
     let response = service.call(Call::tool("stream").request()).await.unwrap();
-    let mut body = response.into_body();
-    {
-        let mut frame = task::spawn(body.frame());
-        assert_pending!(frame.poll());
-    }
+    let mut body = task::spawn(response.into_body());
+    assert_opens(&mut body);
+    assert_pending!(poll_data(&mut body));
     assert!(!is_ready(&service));
     drop(body);
     assert!(is_ready(&service));

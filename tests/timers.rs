@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use mcp_channel::notification::SubscriptionsAcknowledged;
 use mcp_channel::{Channel, Deferred, McpChannelLayer, Message, Reply, RequestBody, RpcError};
 use serde_json::json;
-use support::by_hand::{deferring, next_data, puppet, untimed};
+use support::by_hand::{COMMENT, assert_opens, deferring, next_data, poll_data, puppet, untimed};
 use support::request::{Call, Served, messages_of, served, served_by};
 use support::sse::comments;
 use tokio::time::{Instant, sleep, timeout};
@@ -22,7 +22,6 @@ use tokio_test::task::spawn;
 use tokio_test::{assert_pending, assert_ready};
 use tower::{Layer, ServiceExt, service_fn};
 
-const COMMENT: &str = ":\n\n";
 /// Longer than any interval.
 const A_YEAR_AND_MORE: Duration = Duration::from_secs(370 * 24 * 60 * 60);
 
@@ -90,8 +89,9 @@ async fn a_quiet_stream_carries_a_comment_each_interval() {
     });
     let (at, _, pieces) = timed(service, &Call::tool("x").token(1)).await;
     assert_eq!(at, 0);
-    // The longest silence is one interval, counted from the last frame or comment.
-    assert_eq!(ticks(&pieces), [10_000, 20_000, 30_000, 45_000, 55_000]);
+    // The longest silence is one interval, counted from the last frame or comment, and the first
+    // comment opens the stream.
+    assert_eq!(ticks(&pieces), [0, 10_000, 20_000, 30_000, 45_000, 55_000]);
     let frames: Vec<_> = pieces
         .iter()
         .filter(|(_, text)| text != COMMENT)
@@ -101,7 +101,7 @@ async fn a_quiet_stream_carries_a_comment_each_interval() {
 
     // A reader sees comments, and no more messages than were sent.
     let stream: String = pieces.into_iter().map(|(_, text)| text).collect();
-    assert_eq!(comments(stream.as_bytes()), [""; 5]);
+    assert_eq!(comments(stream.as_bytes()), [""; 6]);
     assert_eq!(messages_of(stream.as_bytes()).len(), 2);
 }
 
@@ -122,7 +122,7 @@ async fn a_handler_that_spends_its_task_s_budget_does_not_silence_the_timers() {
         },
     );
     let answer = tokio::spawn(async move { timed(quiet, &Call::tool("x")).await });
-    assert_eq!(ticks(&answer.await.unwrap().2), [10_000, 20_000]);
+    assert_eq!(ticks(&answer.await.unwrap().2), [0, 10_000, 20_000]);
 
     let late = served_by(stream_after(seconds(10)), move |_: Channel, _| async move {
         spend().await;
@@ -144,7 +144,7 @@ async fn keep_alives_go_on_while_a_task_has_the_channel() {
         Deferred
     });
     let (_, _, pieces) = timed(service, &Call::tool("x")).await;
-    assert_eq!(ticks(&pieces), [10_000, 20_000]);
+    assert_eq!(ticks(&pieces), [0, 10_000, 20_000]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,7 +155,7 @@ async fn keep_alives_come_every_15_seconds_by_default() {
         Reply::result(result())
     });
     let (_, _, pieces) = timed(service, &Call::tool("x")).await;
-    assert_eq!(ticks(&pieces), [15_000, 30_000]);
+    assert_eq!(ticks(&pieces), [0, 15_000, 30_000]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,16 +167,18 @@ async fn zero_and_the_longest_duration_turn_keep_alives_off() {
             Reply::result(result())
         });
         let (_, _, pieces) = timed(service, &Call::tool("x")).await;
-        assert_eq!(pieces.len(), 1);
+        // The stream opens with a comment, which is no keep-alive.
+        assert_eq!(ticks(&pieces), [0]);
+        assert_eq!(pieces.len(), 2);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_interval_is_at_least_a_millisecond_and_any_long_one_works() {
     for (interval, expected) in [
-        (Duration::from_nanos(1), vec![1, 2, 3, 4]),
-        (Duration::from_micros(2500), vec![3, 5]),
-        (Duration::MAX - Duration::from_nanos(1), vec![]),
+        (Duration::from_nanos(1), vec![0, 1, 2, 3, 4]),
+        (Duration::from_micros(2500), vec![0, 3, 5]),
+        (Duration::MAX - Duration::from_nanos(1), vec![0]),
     ] {
         let service = served_by(keep_alive(interval), |channel: Channel, _| async move {
             channel.start_stream().unwrap();
@@ -185,6 +187,7 @@ async fn an_interval_is_at_least_a_millisecond_and_any_long_one_works() {
         });
         let (_, _, pieces) = timed(service, &Call::tool("x")).await;
         let ticks = ticks(&pieces);
+        assert_eq!(ticks[0], 0, "the stream opens");
         // The timer's own grain is a millisecond.
         assert!(
             ticks.len().abs_diff(expected.len()) <= 1,
@@ -248,9 +251,9 @@ async fn keep_alives_come_while_the_body_of_a_last_event_is_read() {
     let start = Instant::now();
     let response = service.oneshot(Call::tool("x").request()).await.unwrap();
     let pieces = pieces(start, response.into_body()).await;
-    assert_eq!(ticks(&pieces), [10_000, 20_000]);
-    assert!(pieces[2].1.contains("complete"));
-    assert_eq!(pieces.len(), 3);
+    assert_eq!(ticks(&pieces), [0, 10_000, 20_000]);
+    assert!(pieces[3].1.contains("complete"));
+    assert_eq!(pieces.len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -275,13 +278,14 @@ async fn at_most_one_comment_waits_for_a_client_that_does_not_read() {
     });
     let response = service.oneshot(Call::tool("x").request()).await.unwrap();
     let mut body = spawn(response.into_body());
-    assert_pending!(support::by_hand::poll_data(&mut body));
+    assert_opens(&mut body);
+    assert_pending!(poll_data(&mut body));
     tokio::time::advance(seconds(35)).await;
     assert_eq!(next_data(&mut body).unwrap(), COMMENT);
-    assert_pending!(support::by_hand::poll_data(&mut body));
+    assert_pending!(poll_data(&mut body));
     // The next is due an interval after that one.
     tokio::time::advance(seconds(9)).await;
-    assert_pending!(support::by_hand::poll_data(&mut body));
+    assert_pending!(poll_data(&mut body));
     tokio::time::advance(seconds(1)).await;
     assert_eq!(next_data(&mut body).unwrap(), COMMENT);
 }
@@ -299,8 +303,45 @@ async fn keep_alives_may_come_before_the_acknowledgement() {
         plain("")
     });
     let (_, _, pieces) = timed(service, &Call::listen()).await;
-    assert_eq!(ticks(&pieces), [10_000]);
+    assert_eq!(ticks(&pieces), [0, 10_000]);
     assert_eq!(pieces[0].1, COMMENT);
+    assert_eq!(pieces[1].1, COMMENT);
+    assert_eq!(messages_of(pieces[2].1.as_bytes()).len(), 2);
+    assert_eq!(pieces.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_interval_begins_with_the_opening_comment() {
+    let service = served_by(keep_alive(seconds(10)), |channel: Channel, _| async move {
+        sleep(seconds(7)).await;
+        channel.start_stream().unwrap();
+        sleep(seconds(26)).await;
+        Reply::result(result())
+    });
+    let (at, _, at_once) = timed(service.clone(), &Call::tool("x")).await;
+    assert_eq!(at, 7_000);
+    assert_eq!(ticks(&at_once), [7_000, 17_000, 27_000]);
+
+    // A client that begins to read late: the comment is as late, and the interval with it.
+    let start = Instant::now();
+    let response = service.oneshot(Call::tool("x").request()).await.unwrap();
+    sleep(seconds(5)).await;
+    let late = pieces(start, response.into_body()).await;
+    assert_eq!(ticks(&late), [12_000, 22_000, 32_000]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opening_frame_begins_the_first_interval_as_a_comment_does() {
+    let service = served_by(keep_alive(seconds(10)), |channel: Channel, _| async move {
+        sleep(seconds(7)).await;
+        channel.send_progress(1).await.unwrap();
+        sleep(seconds(15)).await;
+        Reply::result(result())
+    });
+    let (at, _, pieces) = timed(service, &Call::tool("x").token(1)).await;
+    assert_eq!((at, pieces[0].0), (7_000, 7_000));
+    assert_eq!(ticks(&pieces), [17_000]);
+    assert_eq!(pieces.len(), 3);
 }
 
 // stream_after
@@ -339,9 +380,10 @@ async fn a_late_reply_becomes_a_stream() {
         ] {
             let (at, status, pieces) = timed(service.clone(), &Call::tool(tool)).await;
             assert_eq!((at, status.as_u16()), (after, 200), "{tool}");
-            let [(at, text)] = &*pieces else {
+            let [opening, (at, text)] = &*pieces else {
                 panic!("{tool}: {pieces:?}")
             };
+            assert_eq!(*opening, (after, COMMENT.to_owned()), "{tool}");
             assert_eq!(*at, 16_000);
             assert!(
                 text.starts_with("event: message\n") && text.contains(event),
@@ -382,8 +424,9 @@ async fn a_late_deferred_reply_becomes_a_stream() {
         },
     );
     let (at, _, pieces) = timed(service, &Call::tool("x")).await;
-    assert_eq!((at, pieces[0].0), (10_000, 11_000));
-    assert!(pieces[0].1.starts_with("event: message\n"));
+    assert_eq!((at, ticks(&pieces)), (10_000, vec![10_000]));
+    assert_eq!((pieces.len(), pieces[1].0), (2, 11_000));
+    assert!(pieces[1].1.starts_with("event: message\n"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -452,7 +495,8 @@ async fn a_silence_is_at_least_a_millisecond() {
     let late = served_by(layer, |channel, message| slow(channel, message, seconds(1)));
     let (at, _, pieces) = timed(late, &Call::tool("result")).await;
     assert!((1..=2).contains(&at), "{at}");
-    assert!(pieces[0].1.starts_with("event"));
+    assert_eq!(ticks(&pieces), [at]);
+    assert!(pieces[1].1.starts_with("event"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -463,8 +507,21 @@ async fn a_stream_that_opened_late_is_kept_alive() {
     });
     let (at, _, pieces) = timed(service, &Call::tool("result")).await;
     assert_eq!(at, 5_000);
-    assert_eq!(ticks(&pieces), [15_000, 25_000]);
-    assert_eq!(pieces.len(), 3);
+    assert_eq!(ticks(&pieces), [5_000, 15_000, 25_000]);
+    assert_eq!(pieces.len(), 4);
+}
+
+/// The comment does not wait for the handler, which has nothing to say.
+#[tokio::test(start_paused = true)]
+async fn a_late_reply_s_stream_opens_with_a_comment_in_its_first_poll() {
+    let service = served_by(stream_after(seconds(10)), |_: Channel, _| {
+        std::future::pending::<Reply>()
+    });
+    let response = service.oneshot(Call::tool("x").request()).await.unwrap();
+    let mut body = spawn(response.into_body());
+    assert_opens(&mut body);
+    assert_pending!(poll_data(&mut body));
+    assert!(!body.is_woken(), "there is one comment");
 }
 
 #[tokio::test(start_paused = true)]

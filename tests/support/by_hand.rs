@@ -82,6 +82,22 @@ where
     }
 }
 
+/// A comment on a stream, which readers pass over.
+pub(crate) const COMMENT: &str = ":\n\n";
+
+/// That a stream with nothing on it opens with a comment, which the server is to write before it asks
+/// for more.
+#[track_caller]
+pub(crate) fn assert_opens<B>(body: &mut Spawn<B>)
+where
+    B: Body<Data = Bytes>,
+    B::Error: std::fmt::Debug,
+{
+    assert_eq!(poll_data(body), Poll::Ready(Some(COMMENT.into())));
+    assert_eq!(poll_data(body), Poll::Pending);
+    assert!(body.is_woken(), "by its own choice");
+}
+
 /// The layer without timers, which runs without a runtime.
 pub(crate) fn untimed() -> McpChannelLayer {
     McpChannelLayer::new()

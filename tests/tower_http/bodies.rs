@@ -141,8 +141,16 @@ async fn a_compressed_body_is_rejected_where_nothing_decompresses_it() {
     let request = compressed(Call::tool("plain")).await;
     let response = service.oneshot(request).await.unwrap();
     let reply = support::request::Reply::read(response).await;
-    assert_eq!(reply.status, 400);
-    assert_eq!(reply.json()["error"]["code"], -32700);
+    assert_eq!(reply.status, 415);
+    assert_eq!(reply.json()["error"]["code"], -32600);
+    let said = reply.json()["error"]["message"].as_str().unwrap();
+    for word in [
+        "`Content-Encoding`",
+        "'gzip'",
+        "`RequestDecompressionLayer`",
+    ] {
+        assert!(said.contains(word), "{said}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
