@@ -582,6 +582,29 @@ fn a_stream_with_nothing_on_it_opens_with_a_comment() {
 }
 
 #[test]
+fn the_opening_comment_goes_out_before_the_handler_is_polled_again() {
+    let (service, tell) = puppet(untimed());
+    let mut answer = asked(service, &tool());
+    tell.send(order(|channel| channel.start_stream().unwrap()))
+        .ok()
+        .unwrap();
+    let mut body = spawn(assert_ready!(answer.poll()).unwrap().into_body());
+    let polled = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&polled);
+    tell.send(order(move |channel| {
+        count.fetch_add(1, Ordering::Relaxed);
+        channel.send_result(json!({"content": []})).unwrap();
+    }))
+    .ok()
+    .unwrap();
+    // It may compute for long, and a server writes the head only when the body has none to give.
+    assert_opens(&mut body);
+    assert_eq!(polled.load(Ordering::Relaxed), 0);
+    assert_eq!(messages_of(&next_data(&mut body).unwrap()).len(), 1);
+    assert_eq!(polled.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 fn a_stream_with_a_frame_on_it_opens_with_that_frame() {
     let fill: [fn(&Channel); 4] = [
         |channel| channel.try_send_progress(1).unwrap(),

@@ -86,9 +86,12 @@ impl<F, B> Stream<F, B> {
             return Poll::Pending;
         }
         if std::mem::take(&mut self.fresh) {
-            // What the handler sent before goes first: it may compute for long when polled again.
-            if let Step::Bytes { bytes, rest, flush } = self.driver.outlet.poll_bytes(cx.waker()) {
-                return self.hand_out(bytes, rest, flush);
+            // What the handler sent before goes first, or else a comment: it may compute for long
+            // when polled again.
+            match self.driver.outlet.poll_bytes(cx.waker()) {
+                Step::Bytes { bytes, rest, flush } => return self.hand_out(bytes, rest, flush),
+                Step::Wait { ended: false } => return self.open(),
+                Step::Wait { .. } | Step::Done => {}
             }
         }
         self.drive(cx);
@@ -100,10 +103,7 @@ impl<F, B> Stream<F, B> {
             }
             // Nothing follows the last event, so no keep-alive is sent.
             Step::Wait { ended: true } if self.last.is_none() => Poll::Pending,
-            // Proxies hold a head back until the first byte of the body.
-            Step::Wait { .. } if self.first => {
-                self.hand_out(Bytes::from_static(sse::COMMENT), None, true)
-            }
+            Step::Wait { .. } if self.first => self.open(),
             Step::Wait { .. } => self
                 .keep_alive
                 .poll(cx)
@@ -138,6 +138,12 @@ impl<F, B> Stream<F, B> {
             drop_caught("the response body", self.last.take());
             outlet.handler_returned(false);
         }
+    }
+
+    /// Hands out a comment where no frame waits: proxies hold a head back until the first byte of the
+    /// body.
+    fn open(&mut self) -> Poll<Option<Bytes>> {
+        self.hand_out(Bytes::from_static(sse::COMMENT), None, true)
     }
 
     fn hand_out(&mut self, bytes: Bytes, rest: Option<Bytes>, flush: bool) -> Poll<Option<Bytes>> {
