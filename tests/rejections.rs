@@ -135,6 +135,24 @@ fn rules() -> Vec<Rule> {
                 .headers
                 .insert("content-type", "text/plain".parse().unwrap());
         }),
+        rule("charset", 415, -32600, "`charset`", false, |f| {
+            f.call.headers.insert(
+                "content-type",
+                "application/json; charset=utf-16".parse().unwrap(),
+            );
+        }),
+        rule(
+            "content encoding",
+            415,
+            -32600,
+            "`Content-Encoding` is 'gzip'",
+            false,
+            |f| {
+                f.call
+                    .headers
+                    .insert("content-encoding", "gzip".parse().unwrap());
+            },
+        ),
         rule("accept", 406, -32600, "`Accept`", false, |f| {
             f.call
                 .headers
@@ -247,9 +265,14 @@ async fn a_sound_request_reaches_the_handler() {
 
 #[tokio::test]
 async fn each_fault_has_its_answer() {
-    for rule in rules() {
+    // Clients of earlier revisions make no difference to those of the modern one.
+    for (legacy, rule) in [true, false]
+        .into_iter()
+        .flat_map(|legacy| rules().into_iter().map(move |rule| (legacy, rule)))
+    {
         let mut faulty = sound();
         (rule.fault)(&mut faulty);
+        faulty.layer = faulty.layer.legacy_clients(legacy);
         let reply = refusal(faulty.layer.clone(), faulty.request()).await;
         assert_refused(&reply, &rule, "alone");
         let allow = reply
@@ -480,6 +503,102 @@ async fn the_content_type_is_json() {
         };
         let reply = answer(McpChannelLayer::new(), call.request()).await;
         assert_eq!(reply.status.as_u16(), status, "{value:?}");
+    }
+}
+
+/// That a head is refused with 415 and a message in which each of these words is.
+async fn assert_unsupported(request: Request<Full<Bytes>>, words: &[&str]) {
+    let shown = format!("{:?}", request.headers());
+    let reply = refusal(McpChannelLayer::new(), request).await;
+    assert_eq!(reply.status, 415, "{shown}");
+    assert_eq!(reply.json()["error"]["code"], -32600, "{shown}");
+    assert_eq!(reply.json().get("id"), None, "{shown}");
+    let said = reply.json()["error"]["message"].as_str().unwrap();
+    for word in words {
+        assert!(said.contains(word), "{shown}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn json_is_sent_in_utf_8() {
+    let sent = |parameters: &str| {
+        let value = format!("application/json{parameters}");
+        Call::tool("x").header("content-type", &value).request()
+    };
+    for parameters in [
+        "; charset=utf-16",
+        ";charset=utf-16",
+        r#"; charset="UTF-16LE""#,
+        "; charset=utf-16be",
+        r#"; charset="utf-32""#,
+        "; charset=UTF-32BE",
+        "; Charset=utf-16",
+        "; CHARSET=UTF-16",
+        "; profile=x; charset=utf-16",
+        r#"; profile="a;b"; charset=utf-16"#,
+    ] {
+        let words = ["`Content-Type`", "`charset`", "UTF-8"];
+        assert_unsupported(sent(parameters), &words).await;
+    }
+    for parameters in [
+        "; charset=utf-8",
+        r#"; charset="utf-8""#,
+        "; Charset=UTF-8",
+        "; charset=utf8",
+        "; charset=us-ascii",
+        "; charset=iso-8859-1",
+        "; charset=",
+        "; charset",
+        "; profile=utf-16",
+        r#"; profile="charset=utf-16""#,
+        r#"; profile=";charset=utf-16""#,
+    ] {
+        let reply = answer(McpChannelLayer::new(), sent(parameters)).await;
+        assert_eq!(reply.status, 200, "{parameters}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_sent_as_it_is() {
+    let sent = |lines: &[&str]| {
+        let mut request = Call::tool("x").request();
+        for line in lines {
+            let headers = request.headers_mut();
+            headers.append("content-encoding", line.parse().unwrap());
+        }
+        request
+    };
+    for (lines, shown) in [
+        (&["gzip"] as &[_], "'gzip'"),
+        (&["br"], "'br'"),
+        (&["GZIP"], "'GZIP'"),
+        (&["zstd"], "'zstd'"),
+        (&["x-gzip"], "'x-gzip'"),
+        (&["identity, gzip"], "'identity, gzip'"),
+        (&["gzip,identity"], "'gzip,identity'"),
+        (&["identity", "gzip"], "'gzip'"),
+        (&["gzip", "gzip"], "'gzip'"),
+        (&["", "br"], "'br'"),
+        (&["identity;q=1"], "'identity;q=1'"),
+        (&["identities"], "'identities'"),
+        (&["*"], "'*'"),
+    ] {
+        let words = ["`Content-Encoding`", shown, "`RequestDecompressionLayer`"];
+        assert_unsupported(sent(lines), &words).await;
+    }
+    for lines in [
+        &[] as &[_],
+        &["identity"],
+        &["Identity"],
+        &["IDENTITY"],
+        &[""],
+        &[" , "],
+        &["identity, identity"],
+        &["identity", ""],
+        &["\tidentity ,"],
+    ] {
+        let reply = answer(McpChannelLayer::new(), sent(lines)).await;
+        assert_eq!(reply.status, 200, "{lines:?}");
     }
 }
 
@@ -1131,7 +1250,30 @@ async fn a_notification_is_judged_less() {
 // Old clients
 
 #[tokio::test]
-async fn an_old_client_learns_which_version_is_served() {
+async fn an_old_client_is_served() {
+    let mut call = Call::new("initialize")
+        .without_header("mcp-protocol-version")
+        .without_header("mcp-method");
+    call.message = json!({
+        "jsonrpc": "2.0", "id": "i", "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}},
+    });
+    let service = McpChannelLayer::new().layer(service_fn(|_: Request<RequestBody>| async {
+        let reply = mcp_channel::Reply::result(json!({"capabilities": {}}));
+        Ok::<_, Infallible>(Response::<Full<Bytes>>::from(reply))
+    }));
+    // The schema of the modern revision has no such result.
+    let response = service.oneshot(call.request()).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let message: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(message["id"], "i");
+    assert_eq!(message["result"]["protocolVersion"], "2025-06-18");
+}
+
+#[tokio::test]
+async fn an_old_client_learns_which_version_is_served_where_it_is_not() {
+    let strict = || McpChannelLayer::new().legacy_clients(false);
     let old = json!({
         "jsonrpc": "2.0", "id": "i", "method": "initialize",
         "params": {"protocolVersion": "2025-06-18", "capabilities": {}},
@@ -1149,7 +1291,7 @@ async fn an_old_client_learns_which_version_is_served() {
             Some(version) => call.clone().header("mcp-protocol-version", version),
             None => call.clone(),
         };
-        let reply = refusal(McpChannelLayer::new(), call.request()).await;
+        let reply = refusal(strict(), call.request()).await;
         assert_eq!(reply.status, 400);
         assert_eq!(reply.json()["id"], "i");
         assert_eq!(reply.json()["error"]["code"], code);
@@ -1161,10 +1303,10 @@ async fn an_old_client_learns_which_version_is_served() {
     }
     // With modern metadata it is a method like any, with the same answers.
     let call = Call::new("initialize").header("mcp-method", "ping");
-    let reply = refusal(McpChannelLayer::new(), call.request()).await;
+    let reply = refusal(strict(), call.request()).await;
     let said = reply.json()["error"]["message"].as_str().unwrap();
     assert!(!said.contains("handshake"), "{said}");
-    let reply = answer(McpChannelLayer::new(), Call::new("initialize").request()).await;
+    let reply = answer(strict(), Call::new("initialize").request()).await;
     assert_eq!(reply.status, 200);
 }
 

@@ -201,3 +201,119 @@ fn split(mut rest: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: http::HeaderName, values: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            headers.append(&name, value);
+        }
+        headers
+    }
+
+    #[test]
+    fn the_charset_of_json_is_utf_8_or_what_reads_as_such() {
+        for (parameters, wide) in [
+            ("", false),
+            (";", false),
+            (";;", false),
+            (";charset=utf-8", false),
+            ("; charset=\"utf-8\"", false),
+            ("; charset=us-ascii", false),
+            ("; charset=iso-8859-1", false),
+            ("; charset=utf8", false),
+            ("; charset", false),
+            ("; charset=", false),
+            ("; charset=\"", false),
+            ("; charset=utf-1", false),
+            ("; charset=x-utf-16", false),
+            ("; mycharset=utf-16", false),
+            ("; x=\"; charset=utf-16\"", false),
+            ("; x=\"\\\"; charset=utf-16\"", false),
+            ("; charset=utf-16", true),
+            (";charset=utf-16", true),
+            ("; charset=UTF-16", true),
+            ("; Charset=utf-16", true),
+            ("; CHARSET = Utf-16", true),
+            ("; charset=utf-16le", true),
+            ("; charset=utf-16be", true),
+            ("; charset=\"UTF-16LE\"", true),
+            ("; charset=utf-32", true),
+            ("; charset=\"utf-32\"", true),
+            ("; charset=UTF-32BE", true),
+            ("; charset=utf-8; charset=utf-16", true),
+            ("; x=y; charset=utf-16", true),
+            ("; x=\"y;\\\"\"; charset=utf-16", true),
+        ] {
+            let value = format!("application/json{parameters}");
+            let headers = headers(header::CONTENT_TYPE, &[&value]);
+            match media_type(&headers) {
+                MediaType::Json => assert!(!wide, "{value}"),
+                MediaType::OtherCharset(sent) => {
+                    assert!(wide, "{value}");
+                    assert_eq!(sent.as_bytes(), value.as_bytes());
+                }
+                other => panic!("{value}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_content_type_that_is_not_plain_json_counts() {
+        let wide = "application/json; charset=utf-16";
+        let json = "application/json";
+        for (values, at) in [
+            (&[json, wide, "text/plain"][..], Some(1)),
+            (&[json, "text/plain", wide], Some(1)),
+            (&[wide, json], Some(0)),
+            (&[json, json], None),
+        ] {
+            let headers = headers(header::CONTENT_TYPE, values);
+            match (media_type(&headers), at) {
+                (MediaType::OtherCharset(sent) | MediaType::Other(sent), Some(at)) => {
+                    assert_eq!(sent, values[at]);
+                }
+                (said, at) => assert_eq!((said, at), (MediaType::Json, None), "{values:?}"),
+            }
+        }
+        assert_eq!(media_type(&HeaderMap::new()), MediaType::Missing);
+    }
+
+    #[test]
+    fn the_only_content_encoding_is_identity() {
+        for (values, at) in [
+            (&[][..], None),
+            (&[""], None),
+            (&["identity"], None),
+            (&["Identity"], None),
+            (&["\t IDENTITY "], None),
+            (&["identity,identity"], None),
+            (&[" , ,"], None),
+            (&["identity", "", "identity"], None),
+            (&["gzip"], Some(0)),
+            (&["GZIP"], Some(0)),
+            (&["br"], Some(0)),
+            (&["identity, gzip"], Some(0)),
+            (&["gzip, identity"], Some(0)),
+            (&["identity", "gzip"], Some(1)),
+            (&["identity", "deflate, gzip", "br"], Some(1)),
+            (&["identity;q=1"], Some(0)),
+            (&["identity identity"], Some(0)),
+            (&["\"identity\""], Some(0)),
+            (&["*"], Some(0)),
+            (&["\u{e9}"], Some(0)),
+        ] {
+            let headers = headers(header::CONTENT_ENCODING, values);
+            let found = content_encoding(&headers).map(HeaderValue::as_bytes);
+            assert_eq!(
+                found,
+                at.map(|at: usize| values[at].as_bytes()),
+                "{values:?}"
+            );
+        }
+    }
+}

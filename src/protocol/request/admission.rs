@@ -297,6 +297,10 @@ mod tests {
             (&[][..], false),
             (&["application/json"], true),
             (&["Application/JSON; charset=utf-8"], true),
+            (
+                &["application/json", "application/json; charset=utf-16"],
+                false,
+            ),
             (&[" application/json ;x"], true),
             (&["application/json", "application/json"], true),
             (&["application/json", "text/plain"], false),
@@ -314,6 +318,35 @@ mod tests {
                 refused(outcome, 415, "`Content-Type`");
             }
         }
+    }
+
+    #[test]
+    fn a_body_that_is_not_utf_8_or_encoded_is_told_what_to_do() {
+        let utf_16 = ("content-type", "application/json;charset=utf-16");
+        let gzip = ("content-encoding", "gzip");
+        let html = ("accept", "text/html");
+        for (list, says) in [
+            (&[utf_16][..], "leave `charset` out"),
+            (&[JSON, gzip], "`Content-Encoding` is 'gzip'"),
+            (&[JSON, gzip], "tower-http's `RequestDecompressionLayer`"),
+            // After the media type, and before what is accepted.
+            (&[utf_16, gzip], "`charset`"),
+            (&[gzip], "`Content-Type` is missing"),
+            (&[JSON, gzip, html], "`Content-Encoding`"),
+            (
+                &[JSON, ("content-encoding", "\u{e9}\u{a0}")],
+                "`Content-Encoding`",
+            ),
+        ] {
+            refused(
+                check(Method::POST, "/", list, &Policy::default()),
+                415,
+                says,
+            );
+        }
+        let head = [JSON, ("content-encoding", "identity")];
+        let outcome = check(Method::POST, "/", &head, &Policy::default());
+        assert_eq!(outcome.unwrap(), Accepts::Both);
     }
 
     #[test]
