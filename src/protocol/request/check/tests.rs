@@ -1,3 +1,4 @@
+mod legacy;
 mod mirror;
 mod read;
 mod shape;
@@ -66,19 +67,23 @@ fn changed(changes: &[(&str, Value)]) -> String {
     body.to_string()
 }
 
-fn check_with(
+fn check_for(
+    legacy: LegacyClients,
     list: &[(&str, &str)],
     accepts: Accepts,
     body: impl Into<Vec<u8>>,
 ) -> Result<Message, Rejection> {
     let uri = Uri::from_static("/mcp?x=1");
-    check_body(
-        &headers(list),
-        &uri,
-        accepts,
-        STRICT,
-        Bytes::from(body.into()),
-    )
+    let body = Bytes::from(body.into());
+    check_body(&headers(list), &uri, accepts, legacy, body)
+}
+
+fn check_with(
+    list: &[(&str, &str)],
+    accepts: Accepts,
+    body: impl Into<Vec<u8>>,
+) -> Result<Message, Rejection> {
+    check_for(STRICT, list, accepts, body)
 }
 
 fn check(list: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Result<Message, Rejection> {
@@ -370,8 +375,9 @@ proptest! {
         if !as_is {
             map.insert(HeaderName::from_bytes(CALL[which].0.to_ascii_lowercase().as_bytes()).unwrap(), HeaderValue::from_bytes(&header).unwrap());
         }
-        for accepts in [Accepts::Both, Accepts::JsonOnly] {
-            match check_body(&map, &Uri::from_static("/"), accepts, STRICT, Bytes::from(body.clone())) {
+        let any = [Accepts::Both, Accepts::JsonOnly].map(|accepts| (STRICT, accepts));
+        for (legacy, accepts) in any.into_iter().chain([(LegacyClients::default(), Accepts::Both)]) {
+            match check_body(&map, &Uri::from_static("/"), accepts, legacy, Bytes::from(body.clone())) {
                 Ok(message) => {
                     // Whatever passes, serde_json reads too.
                     let value: Value = serde_json::from_slice(message.body()).unwrap_or_default();
