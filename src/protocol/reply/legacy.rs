@@ -302,6 +302,42 @@ mod tests {
     // Results
 
     #[test]
+    fn a_result_loses_its_type_and_gets_nothing() {
+        for (result, want) in [
+            ("{}", "{}"),
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+            (r#"{"resultType":"complete"}"#, "{}"),
+            (r#"{"resultType":null}"#, "{}"),
+            (r#"{"resultType":"complete","a":1}"#, r#"{"a":1}"#),
+            (r#"{"a":1,"resultType":"complete"}"#, r#"{"a":1}"#),
+            (
+                r#"{"a":1,"resultType":null,"b":{"resultType":"complete"}}"#,
+                r#"{"a":1,"b":{"resultType":"complete"}}"#,
+            ),
+            (r#"{"result\u0054ype":"complete","a":1}"#, r#"{"a":1}"#),
+            (r#"{"resultType":"compl\u0065te","a":1}"#, r#"{"a":1}"#),
+            (r#"{"resultType":"complete","resultType":"complete"}"#, "{}"),
+            // The last one counts, as for every reader.
+            (
+                r#"{"resultType":"input_required","a":1,"resultType":"complete"}"#,
+                r#"{"a":1}"#,
+            ),
+            // What else the modern revision has stays; these clients pass it over.
+            (
+                r#"{"_meta":null,"ttlMs":1,"inputRequests":{}}"#,
+                r#"{"_meta":null,"ttlMs":1,"inputRequests":{}}"#,
+            ),
+        ] {
+            for form in [TOOL, OTHER] {
+                let id = RequestId::from(7);
+                let got = response_to(&id, result, form, Some(r#"{"name":"s","version":"1"}"#));
+                let want = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{want}}}"#);
+                assert_eq!(got.unwrap(), want, "{result}");
+            }
+        }
+    }
+
+    #[test]
     fn a_result_is_an_object_and_its_type_a_string() {
         for result in ["null", "[]", "7", "\"{}\"", "true"] {
             for form in [TOOL, OTHER, Form::Initialize(NEWEST)] {
@@ -381,12 +417,111 @@ mod tests {
         assert!(said.contains(alone), "{said}");
     }
 
+    #[test]
+    fn a_result_of_a_type_that_is_not_known_is_a_failure_that_names_it() {
+        for result_type in ["\"later\"", "\"Complete\"", "\"\"", "\"l\\u0061ter\""] {
+            let result = format!(r#"{{"resultType":{result_type},"a":1}}"#);
+            for form in [TOOL, OTHER] {
+                let said = failure(&response(&result, form).unwrap(), form);
+                assert!(said.contains(result_type), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_keeps_its_digits_and_its_type() {
+        for id in ["36893488147419103233", "-0", "\"7\"", "\"\u{e9}\"", "0"] {
+            let id: RequestId = serde_json::from_str(id).unwrap();
+            let begins = format!(r#"{{"jsonrpc":"2.0","id":{id},"#);
+            let asks = r#"{"resultType":"input_required"}"#;
+            for (result, form) in [
+                ("{}", TOOL),
+                ("{}", Form::Initialize(NEWEST)),
+                (asks, TOOL),
+                (asks, OTHER),
+                (asks, Form::Initialize(NEWEST)),
+            ] {
+                let response = response_to(&id, result, form, None).unwrap();
+                assert!(response.starts_with(&begins), "{response}");
+            }
+            for form in [TOOL, OTHER] {
+                let lacking = RpcError::missing_capability(json!({}));
+                let (_, response) = error(&lacking, form, Some(&id));
+                assert!(response.starts_with(&begins), "{response}");
+            }
+        }
+    }
+
     // Errors
 
     fn error(error: &RpcError, form: Form, id: Option<&RequestId>) -> (u16, String) {
         let mut out = Vec::new();
         let status = write_error(error, form, id, &mut out);
         (status.as_u16(), String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn an_error_comes_with_200_unless_it_was_given_a_status() {
+        let id = RequestId::from(7);
+        let forms = [TOOL, OTHER, Form::Initialize(NEWEST)];
+        for (code, want) in [
+            (codes::PARSE_ERROR, -32700),
+            (codes::INVALID_REQUEST, -32600),
+            (codes::METHOD_NOT_FOUND, -32601),
+            (codes::INVALID_PARAMS, -32602),
+            (codes::INTERNAL_ERROR, -32603),
+            (codes::HEADER_MISMATCH, -32020),
+            (codes::UNSUPPORTED_PROTOCOL_VERSION, -32022),
+            (codes::LEGACY_RESOURCE_NOT_FOUND, -32002),
+            (1, 1),
+        ] {
+            let plain = RpcError::new(code, "m").with_data(json!({"a": 1}));
+            let json = |id: &str| {
+                format!(
+                    r#"{{"jsonrpc":"2.0"{id},"error":{{"code":{want},"message":"m","data":{{"a":1}}}}}}"#
+                )
+            };
+            for form in forms {
+                let got = error(&plain, form, Some(&id));
+                assert_eq!(got, (200, json(",\"id\":7")), "{form:?}");
+                assert_eq!(error(&plain, form, None), (200, json("")));
+                for status in [400, 404, 418, 500] {
+                    let status = StatusCode::from_u16(status).unwrap();
+                    let got = error(&plain.clone().with_status(status), form, Some(&id));
+                    assert_eq!(got, (status.as_u16(), json(",\"id\":7")), "{form:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_resource_that_is_not_there_has_the_code_of_its_era() {
+        let id = RequestId::from(7);
+        let missing = RpcError::resource_not_found("a://b");
+        let json = |code: i64, id: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0"{id},"error":{{"code":{code},"message":"Resource not found: a://b","data":{{"uri":"a://b"}}}}}}"#
+            )
+        };
+        for form in [TOOL, OTHER] {
+            let got = error(&missing, form, Some(&id));
+            assert_eq!(got, (200, json(-32002, ",\"id\":7")));
+            assert_eq!(error(&missing, form, None), (200, json(-32002, "")));
+        }
+        // However it was changed since.
+        let changed = missing.clone().with_status(StatusCode::NOT_FOUND);
+        let (status, response) = error(&changed.with_data(1).with_message("m"), OTHER, Some(&id));
+        assert_eq!(status, 404);
+        assert!(response.contains(r#""code":-32002,"message":"m","data":1"#));
+        // The same code for another reason stays.
+        let (_, response) = error(&RpcError::invalid_params("m"), OTHER, Some(&id));
+        assert!(response.contains("-32602"));
+        let mut modern = Vec::new();
+        missing.write_response(Some(&id), &mut modern);
+        assert_eq!(
+            String::from_utf8(modern).unwrap(),
+            json(-32602, ",\"id\":7")
+        );
     }
 
     #[test]
@@ -420,9 +555,171 @@ mod tests {
 
     // What a handler wrote by itself
 
+    #[test]
+    fn a_response_that_a_handler_wrote_is_put_into_form() {
+        let id = RequestId::from(7);
+        for (text, want) in [
+            (
+                r#" {"id":7,"jsonrpc":"2.0","result":{"a": 1,"resultType":"complete"}} "#,
+                Some(r#"{"jsonrpc":"2.0","id":7,"result":{"a":1}}"#),
+            ),
+            (
+                "{\"id\":7,\"jsonrpc\":\"2.0\",\"result\":{\n}}",
+                Some("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{ }}"),
+            ),
+            // Errors stay, and so does what is no response to this request.
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32021,"message":"m"}}"#,
+                None,
+            ),
+            (r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, None),
+            (r#"{"jsonrpc":"2.0","id":"7","result":{}}"#, None),
+            (r#"{"jsonrpc":"2.0","id":7,"result":[]}"#, None),
+            (r#"{"id":7,"result":{}}"#, None),
+            ("hello", None),
+            ("", None),
+        ] {
+            let got = translated(text, &id, TOOL, None);
+            let got = got.map(|got| String::from_utf8(got).unwrap());
+            assert_eq!(got.as_deref(), want, "{text}");
+        }
+        let of = |result: &str, form| {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
+            String::from_utf8(translated(&text, &id, form, None).unwrap()).unwrap()
+        };
+        let asks = r#"{"resultType":"input_required"}"#;
+        failure(&of(asks, TOOL), TOOL);
+        failure(&of(asks, OTHER), OTHER);
+        // What cannot be put into form is a failure of the server.
+        let said = failure(&of(r#"{"resultType":7}"#, TOOL), OTHER);
+        assert!(said.contains("`resultType`"), "{said}");
+        let said = failure(
+            &of(r#"{"capabilities":7}"#, Form::Initialize(NEWEST)),
+            OTHER,
+        );
+        assert!(said.contains("server/discover"), "{said}");
+        let initialized = of(r#"{"capabilities":{}}"#, Form::Initialize(NEWEST));
+        assert!(initialized.contains(r#""protocolVersion":"2025-11-25""#));
+    }
+
     // The answer to an initialize request
 
     const NEWEST: &str = "2025-11-25";
+
+    fn initialized(discovered: Value, option: Option<&str>) -> Value {
+        let form = Form::Initialize(NEWEST);
+        let response = response_to(&7.into(), &discovered.to_string(), form, option).unwrap();
+        let response: Value = serde_json::from_str(&response).unwrap();
+        assert_eq!(response["id"], 7);
+        assert_eq!(response["jsonrpc"], "2.0");
+        response["result"].clone()
+    }
+
+    #[test]
+    fn an_initialize_result_has_the_version_that_was_chosen_and_no_more_than_it_may() {
+        for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+            let discovered = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"Be \"kind\".\n","ttlMs":1,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"},"x":1}}"#;
+            assert_eq!(
+                response(discovered, Form::Initialize(version)).unwrap(),
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":7,"result":{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}},"instructions":"Be \"kind\".\n"}}}}"#
+                )
+            );
+        }
+        // What must be there is, whatever was discovered.
+        assert_eq!(
+            response("{}", Form::Initialize(NEWEST)).unwrap(),
+            r#"{"jsonrpc":"2.0","id":7,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"unnamed","version":"0"}}}"#
+        );
+    }
+
+    #[test]
+    fn a_server_is_named_by_its_result_then_by_the_option_then_by_nobody() {
+        let own = json!({"name": "own", "version": "1", "icons": [{"src": "a"}]});
+        let option = r#"{"name":"option","version":"2"}"#;
+        let unnamed = json!({"name": "unnamed", "version": "0"});
+        for (meta, option, want) in [
+            (json!({SERVER_INFO: own}), Some(option), own.clone()),
+            (json!({SERVER_INFO: own}), None, own.clone()),
+            (
+                json!({}),
+                Some(option),
+                json!({"name": "option", "version": "2"}),
+            ),
+            (
+                json!(null),
+                Some(option),
+                json!({"name": "option", "version": "2"}),
+            ),
+            (
+                json!({SERVER_INFO: "own"}),
+                Some(option),
+                json!({"name": "option", "version": "2"}),
+            ),
+            (json!({SERVER_INFO: null}), None, unnamed.clone()),
+            (json!({SERVER_INFO: ["own"]}), None, unnamed.clone()),
+            (json!({}), None, unnamed.clone()),
+        ] {
+            let result = initialized(json!({"capabilities": {}, "_meta": meta}), option);
+            assert_eq!(result["serverInfo"], want, "{meta} {option:?}");
+            assert!(result.get("_meta").is_none());
+        }
+        assert_eq!(initialized(json!({}), None)["serverInfo"], unnamed);
+    }
+
+    #[test]
+    fn capabilities_promise_what_an_old_client_gets() {
+        let both = json!({"listChanged": true, "subscribe": true});
+        for (discovered, want) in [
+            (json!({}), json!({})),
+            (
+                json!({"tools": both, "prompts": both, "resources": both}),
+                json!({"tools": {}, "prompts": {}, "resources": {}}),
+            ),
+            (
+                json!({"tools": {"listChanged": false, "x": {"listChanged": true}}}),
+                json!({"tools": {"x": {"listChanged": true}}}),
+            ),
+            (json!({"extensions": {"a/b": {}}}), json!({})),
+            (
+                json!({"logging": {}, "completions": {}, "experimental": {"a": both}}),
+                json!({"logging": {}, "completions": {}, "experimental": {"a": both}}),
+            ),
+            (json!({"later": both}), json!({"later": both})),
+            // What is odd is the handler's to answer for.
+            (json!({"tools": null}), json!({"tools": null})),
+            (json!({"logging": 7}), json!({"logging": 7})),
+        ] {
+            let result = initialized(json!({"capabilities": discovered}), None);
+            assert_eq!(result["capabilities"], want, "{discovered}");
+        }
+        // Verbatim, to the digit, and whatever is escaped.
+        let text = r#"{"capabilities":{"experimental":{"n":1.50,"big":36893488147419103233,"\u0061":"\u2028"},"t\u006fols":{"list\u0043hanged":true,"z":1e2},"\u0065xtensions":{}}}"#;
+        let response = response(text, Form::Initialize(NEWEST)).unwrap();
+        let want = r#""capabilities":{"experimental":{"n":1.50,"big":36893488147419103233,"\u0061":"\u2028"},"tools":{"z":1e2}}"#;
+        assert!(response.contains(want), "{response}");
+    }
+
+    #[test]
+    fn instructions_are_kept() {
+        for (discovered, want) in [
+            (json!({}), None),
+            (json!({"instructions": null}), None),
+            (json!({"instructions": ""}), Some(json!(""))),
+            (
+                json!({"instructions": "Be kind.\u{2028}"}),
+                Some(json!("Be kind.\u{2028}")),
+            ),
+        ] {
+            let result = initialized(discovered.clone(), None);
+            assert_eq!(result.get("instructions"), want.as_ref(), "{discovered}");
+        }
+        // On one line for every reader.
+        let raw = "{\"instructions\":\"a\u{2028}b\",\"capabilities\":{\"x\":{\n}}}";
+        let response = response(raw, Form::Initialize(NEWEST)).unwrap();
+        assert!(response.contains(r#""a\u2028b""#), "{response}");
+        assert!(!response.contains(['\n', '\u{2028}']), "{response}");
+    }
 
     #[test]
     fn an_odd_result_of_discover_is_an_error() {
@@ -441,6 +738,30 @@ mod tests {
             let discovered = json!({"resultType": result_type, "capabilities": {}});
             let response = response(&discovered.to_string(), Form::Initialize(NEWEST)).unwrap();
             failure(&response, OTHER);
+        }
+    }
+
+    #[test]
+    fn whatever_is_written_is_one_line_for_the_most_naive_reader() {
+        let nasty = "a\n\r\0\u{85}\u{2028}\u{2029}\"\\";
+        let asks = json!({
+            "resultType": "input_required",
+            "inputRequests": {"a": {"method": nasty, "params": {"message": nasty}}},
+        });
+        let lacking = RpcError::missing_capability(json!({nasty: {}})).with_message(nasty);
+        let named = json!({"_meta": {SERVER_INFO: {"name": nasty}}, "capabilities": {nasty: {}}});
+        for written in [
+            response(&asks.to_string(), TOOL).unwrap(),
+            response(&asks.to_string(), OTHER).unwrap(),
+            error(&lacking, TOOL, Some(&7.into())).1,
+            error(&lacking, OTHER, Some(&7.into())).1,
+            response(&named.to_string(), Form::Initialize(NEWEST)).unwrap(),
+        ] {
+            assert!(
+                !written.contains(['\n', '\r', '\0', '\u{85}', '\u{2028}', '\u{2029}']),
+                "{written:?}"
+            );
+            serde_json::from_str::<Value>(&written).unwrap();
         }
     }
 }
