@@ -36,14 +36,19 @@ impl<'a> RawJson<'a> {
     }
 }
 
-/// The byte that serde_json's position points at: it counts lines and, in them, bytes from 1.
+/// The byte that an error is about.
+///
+/// serde_json counts lines and, in them, bytes from 1. What it read counts as read, so its position is
+/// the last byte of a value, but the one before an object or array that it did not go into.
 fn offset(text: &str, line: usize, column: usize) -> Option<usize> {
     let before = line.checked_sub(1)?;
     let start = match before.checked_sub(1) {
         None => 0,
         Some(nth) => memchr::memchr_iter(b'\n', text.as_bytes()).nth(nth)? + 1,
     };
-    Some(start + column.saturating_sub(1))
+    let next = start + column;
+    let opens = matches!(text.as_bytes().get(next), Some(b'{' | b'['));
+    Some(if opens { next } else { next.saturating_sub(1) })
 }
 
 /// Extends `path` by the way to the innermost value that contains the byte `at`. The scanner bounds

@@ -1,6 +1,7 @@
 //! What is read of a message that passes.
 
 use super::*;
+use crate::protocol::json::raw::RawJson;
 
 #[test]
 fn parameters_that_do_not_fit_are_named() {
@@ -24,6 +25,31 @@ fn parameters_that_do_not_fit_are_named() {
             "`params.arguments.value`: invalid type: string \"x\"",
         ),
         (json!({"value": [1, 2, 300]}), "`params.arguments.value[2]`"),
+        (
+            json!({"value": {}}),
+            "`params.arguments.value`: invalid type: map",
+        ),
+        (
+            json!({"value": [1, [2]]}),
+            "`params.arguments.value[1]`: invalid type: sequence",
+        ),
+        (
+            json!({"value": [[], 1]}),
+            "`params.arguments.value[0]`: invalid type: sequence",
+        ),
+        (
+            json!({"value": [1, {"a": 1}]}),
+            "`params.arguments.value[1]`: invalid type: map",
+        ),
+        (
+            json!({"value": [null, [1]]}),
+            "`params.arguments.value[0]`: invalid type: null",
+        ),
+        (
+            json!({"a": [], "value": 1}),
+            "`params.arguments.value`: invalid type: integer",
+        ),
+        (json!([]), "`params.arguments`: invalid length 0"),
         (json!({"other": 1}), "missing field `value`"),
         (json!({}), "`params.arguments`: missing field `value`"),
     ] {
@@ -31,6 +57,13 @@ fn parameters_that_do_not_fit_are_named() {
         assert_eq!((error.code(), error.status().as_u16()), (-32602, 200));
         assert!(error.message().contains(said), "{error}");
         assert!(!error.message().contains(" column "), "{error}");
+    }
+    // Wherever there is room between.
+    for space in ["", " ", "\n", "\n\n  ", "\r\n\t"] {
+        let text = format!("{{\"value\":{space}[{space}[{space}[],{space}1]{space}]}}");
+        let error = RawJson::new(&text).parse::<Arguments>().unwrap_err();
+        let said = "`value[0]`: invalid type: sequence, expected u8";
+        assert!(error.message().starts_with(said), "{text:?}: {error}");
     }
     let bare = check(&[], r#"{"jsonrpc":"2.0","method":"x"}"#).unwrap();
     assert!(bare.raw_params().is_none());
