@@ -112,7 +112,7 @@ fn discover(message: &Message, id: &RequestId, uri: &Uri) -> Result<Task, RpcErr
 
 fn object<'a>(name: &str, value: Option<&'a RawValue>) -> Result<Option<&'a str>, RpcError> {
     match value.map(RawValue::get) {
-        None | Some("null") => Ok(None),
+        None => Ok(None),
         Some(object) if object.starts_with('{') => Ok(Some(object)),
         Some(_) => Err(RpcError::invalid_params(format!(
             "`params.{name}` must be an object"
