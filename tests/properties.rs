@@ -237,7 +237,10 @@ impl Model {
             Act::Close => {
                 match (self.streaming, listen) {
                     (false, _) => self.end_with(500, error(-32603)),
-                    (true, true) => self.end_with(200, self.result(json!({}))),
+                    (true, true) if self.acknowledged => {
+                        self.end_with(200, self.result(json!({})));
+                    }
+                    (true, true) => self.end_with(200, error(-32603)),
                     (true, false) => self.ended = true,
                 }
                 return Outcome::Sent;
